@@ -1,0 +1,3 @@
+//! The `headroom` command.
+
+fn main() {}

@@ -1,0 +1,85 @@
+//! What a team submits: stages of rounds, each a number of like experiments. All times are already compressed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CARD_MEMORY_MIB, CARDS_PER_NODE};
+
+/// A named part of a timeline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stage {
+    /// Name, e.g. `explore`.
+    pub name: String,
+    /// Its rounds in order.
+    pub rounds: Vec<Round>,
+}
+
+/// Experiments that are submitted at the same instant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Round {
+    /// When.
+    pub start: RoundStart,
+    /// What is submitted, in submission order; several groups for a mixed burst.
+    pub groups: Vec<Group>,
+    /// Submit the groups' members in turn (first of each, second of each, …) instead of group by group.
+    pub interleave: bool,
+}
+
+/// A number of like experiments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Group {
+    /// How many.
+    pub count: u32,
+    /// What each asks for.
+    pub request: Request,
+    /// How long each runs once its pod runs, seconds; `None`: until the end of the run.
+    pub run_secs: Option<f64>,
+    /// Through which objects.
+    pub via: Via,
+}
+
+/// When a round is submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundStart {
+    /// This many seconds after the run's clock starts.
+    AtSecs(f64),
+    /// This many seconds after every experiment of the round before it has finished (a closed loop).
+    ThinkSecs(f64),
+}
+
+/// Through which objects an experiment is submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Via {
+    /// One batch/v1 Job of one pod, suspended until Kueue admits it.
+    Job,
+    /// A bare pod.
+    Pod,
+}
+
+/// What one experiment asks of the hardware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Request {
+    /// `nvidia.com/gpu`: distinct cards, 1 to [`CARDS_PER_NODE`].
+    pub cards: u32,
+    /// `nvidia.com/gpumem`: MiB on each card; `None`: the whole card.
+    pub gpumem_mib: Option<u32>,
+    /// `nvidia.com/gpucores`: percent of each card.
+    pub gpucores: Option<u32>,
+}
+
+impl Request {
+    /// Name of the request's class, as in records and tables: `whole-card`, `whole-machine`, `tenth`, `4-card`, or
+    /// `slice` for any other part of cards.
+    #[must_use]
+    pub fn class(&self) -> String {
+        match (self.cards, self.gpumem_mib) {
+            (1, None) => "whole-card".into(),
+            (CARDS_PER_NODE, None) => "whole-machine".into(),
+            (n, None) => format!("{n}-card"),
+            (1, Some(mib)) if mib == CARD_MEMORY_MIB / 10 => "tenth".into(),
+            (_, Some(_)) => "slice".into(),
+        }
+    }
+}

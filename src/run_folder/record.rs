@@ -1,0 +1,172 @@
+//! The record of one experiment (Job or bare pod) and its attempts: a line of `jobs.jsonl`.
+//!
+//! All `*_secs` stamps are seconds since the run's clock started (negative before it: background work), on the
+//! monotonic clock of the harness; those named `*_audit_secs` are kube-apiserver's own microsecond stamps brought to
+//! the same zero. `None` means it was not seen to happen before the observation ended.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Request, Via};
+
+/// How an experiment ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Its work was done.
+    Succeeded,
+    /// Its Job failed, or its submission was refused.
+    Failed,
+    /// The observation ended first: waiting, running, or never admitted.
+    Unfinished,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AttemptEnd {
+    /// The pod succeeded.
+    Succeeded,
+    /// The pod failed.
+    Failed,
+    /// Kueue took the quota back (preemption).
+    Preempted,
+    /// The pod was evicted or deleted by something else.
+    Evicted,
+    /// The observation ended first.
+    Unfinished,
+}
+
+/// One admission and its pod.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Attempt {
+    /// Quota reserved: the Workload's `QuotaReserved` condition turned true.
+    pub reserved_secs: Option<f64>,
+    /// Workload admitted.
+    pub admitted_secs: Option<f64>,
+    /// Quota given back: Workload finished, evicted or its quota reservation lost.
+    pub released_secs: Option<f64>,
+    /// Name of the pod.
+    pub pod: Option<String>,
+    /// UID of the pod.
+    pub pod_uid: Option<String>,
+    /// Pod created.
+    pub pod_created_secs: Option<f64>,
+    /// Pod seen bound by the watch.
+    pub bound_secs: Option<f64>,
+    /// `requestReceived` of the pods/binding call in the audit log: the bind time of record.
+    pub bound_audit_secs: Option<f64>,
+    /// Node it was bound to.
+    pub node: Option<String>,
+    /// Pod running.
+    pub running_secs: Option<f64>,
+    /// Pod succeeded, failed or gone.
+    pub ended_secs: Option<f64>,
+    /// How it ended.
+    pub end: AttemptEnd,
+    /// Cards held in another team's quota, of those admitted (Kueue's borrowing), at admission.
+    pub borrowed_cards: u32,
+}
+
+impl Attempt {
+    /// Bind time of record: the audit log's, or the watch's where there is no audit evidence.
+    #[must_use]
+    pub fn bind_secs(&self) -> Option<f64> {
+        self.bound_audit_secs.or(self.bound_secs)
+    }
+}
+
+/// One experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// Team.
+    pub tenant: String,
+    /// Name of the Job or bare pod.
+    pub name: String,
+    /// Stage of the timeline.
+    pub stage: String,
+    /// Round within the stage, from 0.
+    pub round: u32,
+    /// Class of request, e.g. `whole-card`.
+    pub class: String,
+    /// What it asked for.
+    pub request: Request,
+    /// Through which objects.
+    pub via: Via,
+    /// How long it runs once its pod runs; `None`: until the end.
+    pub run_secs: Option<f64>,
+    /// When it was to be submitted: the zero of its latencies.
+    pub intended_secs: f64,
+    /// When the create call was sent.
+    pub submitted_secs: Option<f64>,
+    /// When the create call was answered.
+    pub created_secs: Option<f64>,
+    /// Error of the create call, if it was refused.
+    pub error: Option<String>,
+    /// Its attempts in order; empty if it was never given quota and never had a pod.
+    pub attempts: Vec<Attempt>,
+    /// When the Job (or bare pod) was seen done.
+    pub finished_secs: Option<f64>,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// Spans of an experiment's life whose latencies are recorded.
+///
+/// All but `queue`, `bind` and `start` begin at the intended submit time, so that a late harness or a stalled
+/// API server is not hidden (no coordinated omission).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Intended submit → quota reserved by Kueue.
+    Reserve,
+    /// Intended submit → admitted by Kueue.
+    Admit,
+    /// Admitted → pod created (the Job controller).
+    Pod,
+    /// Pod created → pod bound (kube-scheduler and HAMi).
+    Bind,
+    /// Intended submit → pod bound: the article's latency.
+    Bound,
+    /// Bound → running (device plugin emulation).
+    Start,
+    /// Intended submit → running.
+    Running,
+    /// Pod ended → quota given back.
+    Release,
+    /// Intended submit → done.
+    Done,
+}
+
+impl Phase {
+    /// Every phase, in the order of an experiment's life.
+    pub const ALL: [Self; 9] = [
+        Self::Reserve,
+        Self::Admit,
+        Self::Pod,
+        Self::Bind,
+        Self::Bound,
+        Self::Start,
+        Self::Running,
+        Self::Release,
+        Self::Done,
+    ];
+
+    /// The phase's name in files and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reserve => "reserve",
+            Self::Admit => "admit",
+            Self::Pod => "pod",
+            Self::Bind => "bind",
+            Self::Bound => "bound",
+            Self::Start => "start",
+            Self::Running => "running",
+            Self::Release => "release",
+            Self::Done => "done",
+        }
+    }
+}

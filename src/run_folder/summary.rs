@@ -1,0 +1,224 @@
+//! `summary.json`: what a session measured, schema-versioned. Its JSON Schema is generated from these types.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the schema that this program writes.
+pub const SCHEMA: u32 = 1;
+
+/// A session: one command, its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Version of headroom that wrote it.
+    pub headroom: String,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// UTC time at which the session started, RFC 3339.
+    pub started: String,
+    /// The command line, to reproduce it.
+    pub command: Vec<String>,
+    /// Which HAMi ran.
+    pub hami: HamiSource,
+    /// Timeline compression.
+    pub compress: f64,
+    /// True for a `--quick` first look, whose figures are not comparable with a full run.
+    pub quick: bool,
+    /// False until the session has ended in order; an interrupted or crashed session stays false.
+    pub complete: bool,
+    /// The runs, in the order they ran.
+    pub runs: Vec<RunSummary>,
+}
+
+/// Which HAMi scheduler ran under a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HamiSource {
+    /// `binary`, `image` or `builtin`.
+    pub source: HamiKind,
+    /// Version as it reports itself; `unknown` when it reports none.
+    pub version: String,
+    /// SHA-256 of the program, hex.
+    pub sha256: String,
+}
+
+impl HamiSource {
+    /// One line for headers and tables.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let short = self.sha256.get(..12).unwrap_or(&self.sha256);
+        match self.source {
+            HamiKind::Binary => format!("real HAMi {} (binary, sha256 {short})", self.version),
+            HamiKind::Image => format!("real HAMi {} (image, sha256 {short})", self.version),
+            HamiKind::Builtin => {
+                format!(
+                    "built-in HAMi-compatible extender {} (not HAMi itself)",
+                    self.version
+                )
+            }
+        }
+    }
+}
+
+/// Where the HAMi scheduler came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HamiKind {
+    /// A real HAMi scheduler binary.
+    Binary,
+    /// A real HAMi scheduler out of its published image.
+    Image,
+    /// The built-in HAMi-compatible extender.
+    Builtin,
+}
+
+/// One run: one cluster bring-up of one arm and repeat.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSummary {
+    /// Name of the arm.
+    pub arm: String,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// Folder of the run, relative to the session's.
+    pub folder: String,
+    /// From the start of bring-up to the first Job admissible, seconds.
+    pub bring_up_secs: f64,
+    /// From the start of bring-up to the end of tear-down, seconds.
+    pub wall_secs: f64,
+    /// Seconds from the run's clock starting to the observation's end.
+    pub observed_secs: f64,
+    /// Faults of host or harness that the experiment did not ask for.
+    pub disturbed: Vec<Disturbance>,
+    /// Each team's figures.
+    pub tenants: Vec<TenantSummary>,
+    /// Restarts of each supervised component.
+    pub restarts: BTreeMap<String, u32>,
+    /// API calls per bound pod, by component, then `verb resource[/subresource]`.
+    pub calls_per_pod: BTreeMap<String, BTreeMap<String, f64>>,
+    /// How well the live view agreed with the audit log.
+    pub accuracy: Accuracy,
+    /// What the harness itself used.
+    pub harness: Harness,
+}
+
+/// A fault of the host or the harness.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Disturbance {
+    /// Kind, e.g. `late-submit`, `clock-jump`, `lost-evidence`, `overloaded`, `interrupted`.
+    pub kind: String,
+    /// What was seen, with its figure.
+    pub detail: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// A team's figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TenantSummary {
+    /// Name.
+    pub name: String,
+    /// From the run's clock starting to the team's last experiment seen done; null if any is unfinished.
+    pub makespan_secs: Option<f64>,
+    /// Makespan of the ideal list schedule of its timeline on its cards, without a control plane.
+    pub ideal_secs: Option<f64>,
+    /// Experiments submitted or due.
+    pub experiments: u32,
+    /// Of these, failed or refused.
+    pub failed: u32,
+    /// Of these, not done when the observation ended.
+    pub unfinished: u32,
+    /// Attempts ended by preemption or eviction.
+    pub evictions: u32,
+    /// Card-seconds by account.
+    pub card_seconds: CardSeconds,
+    /// Latency by class of request, then phase.
+    pub latency: BTreeMap<String, BTreeMap<String, Latency>>,
+}
+
+/// Card-seconds by account. One card held for one second is one.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CardSeconds {
+    /// Cards set aside × makespan; null where nothing is set aside.
+    pub reserved: Option<f64>,
+    /// Quota held: admission → given back.
+    pub admitted: f64,
+    /// Pod bound → pod ended.
+    pub bound: f64,
+    /// Pod running → pod ended.
+    pub running: f64,
+    /// Of admitted, on quota of other teams.
+    pub borrowed: f64,
+    /// Own quota used by other teams of the cohort.
+    pub lent: f64,
+    /// Cards × run time of every experiment of the timeline.
+    pub ideal: f64,
+}
+
+/// Distribution of one latency, in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// Samples, censored ones included.
+    pub count: u64,
+    /// Of these, still waiting when the observation ended.
+    pub censored: u64,
+    /// Median.
+    pub p50: Percentile,
+    /// 95th percentile; null below 20 samples.
+    pub p95: Percentile,
+    /// 99th percentile; null below 100 samples.
+    pub p99: Percentile,
+    /// Largest.
+    pub max: Percentile,
+}
+
+/// A percentile: seconds, `{"over": secs}` when it falls on a censored sample, or null with too few samples.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Percentile {
+    /// Seconds.
+    Secs(f64),
+    /// It had not happened after this many seconds.
+    Over {
+        /// Seconds waited in vain.
+        over: f64,
+    },
+    /// Too few samples.
+    TooFew,
+}
+
+/// How well the live view agreed with the audit log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Accuracy {
+    /// Watch receipt of a binding minus the audit log's stamp; null without audit evidence.
+    pub watch_lag_ms: Option<Lag>,
+    /// Times a watch was lost and re-listed.
+    pub relists: u32,
+    /// Bindings in the audit log that no record matched, or the reverse.
+    pub unmatched_bindings: u32,
+}
+
+/// Distribution of a lag in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Lag {
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// What the harness itself used during a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Harness {
+    /// CPU time of the harness process over the observation, seconds.
+    pub cpu_secs: f64,
+    /// Peak resident memory, MiB.
+    pub peak_rss_mib: f64,
+    /// Submissions sent more than 50 ms after their intended time.
+    pub late_submits: u32,
+    /// The latest submission's lateness, milliseconds.
+    pub max_submit_lateness_ms: f64,
+}
