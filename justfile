@@ -1,0 +1,22 @@
+# The project's commands by name. `just --list` shows them.
+
+# Run an experiment: dedicated, shared, workstation, regimes, or any name from `headroom list`.
+bench experiment="regimes" *options:
+    cargo run --release -- bench {{experiment}} {{options}}
+
+# Build the pinned components into the cache, and nothing else.
+setup:
+    cargo run --release -- setup
+
+# Every test, end-to-end ones included.
+test:
+    cargo test --release
+
+# Formatting and lints, as CI runs them.
+lint:
+    cargo fmt --check
+    cargo clippy --release --all-targets -- -D warnings
+
+# What the harness itself costs over a run at compression 120: CPU, memory, watch lag, late submissions.
+bench-self *options:
+    cargo run --release -- bench regimes --compress 120 {{options}}

@@ -1,0 +1,114 @@
+//! The table that ends a session: what each regime took and cost, beside what was published.
+//!
+//! Pure: from a [`Summary`] and the plans of its runs to text.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+use crate::plan::Plan;
+use crate::run_folder::summary::{Latency, Percentile, RunSummary, TenantSummary};
+
+/// Renders one run's table. `plan` is the run's own.
+#[must_use]
+pub fn run_table(run: &RunSummary, plan: &Plan) -> String {
+    let tenants: Vec<&TenantSummary> = run.tenants.iter().filter(|t| t.experiments > 0).collect();
+    let dedicated = tenants
+        .iter()
+        .find(|t| t.name == "dedicated")
+        .and_then(|t| t.makespan_secs);
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    let mut header = vec![Cell::new("")];
+    header.extend(tenants.iter().map(|t| Cell::new(&t.name).set_alignment(CellAlignment::Right)));
+    table.set_header(header);
+    let published = |tenant: &TenantSummary, figure: &str| {
+        plan.tenants
+            .iter()
+            .find(|t| t.name == tenant.name)
+            .and_then(|t| t.published.get(figure).copied())
+    };
+    let mut row = |label: &str, value: &dyn Fn(&TenantSummary) -> String| {
+        let values: Vec<String> = tenants.iter().map(|t| value(t)).collect();
+        if values.iter().any(|v| v != NOTHING) {
+            let mut cells = vec![Cell::new(label)];
+            cells.extend(
+                values.into_iter().map(|v| Cell::new(v).set_alignment(CellAlignment::Right)),
+            );
+            table.add_row(cells);
+        }
+    };
+    row("makespan, s", &|t| secs(t.makespan_secs));
+    row("  published", &|t| secs(published(t, "makespan_secs")));
+    row("  ÷ dedicated", &|t| ratio(t.makespan_secs, dedicated));
+    row("  published ÷ dedicated", &|t| {
+        let base = plan.tenants.iter().find(|d| d.name == "dedicated");
+        let base = base.and_then(|d| d.published.get("makespan_secs").copied());
+        dedicated.map_or(NOTHING.into(), |_| ratio(published(t, "makespan_secs"), base))
+    });
+    row("  ideal (no control plane)", &|t| secs(t.ideal_secs));
+    row("  control plane's share", &|t| {
+        secs(t.makespan_secs.zip(t.ideal_secs).map(|(measured, ideal)| measured - ideal))
+    });
+    row("card-seconds reserved", &|t| whole(t.card_seconds.reserved));
+    row("  published", &|t| whole(published(t, "card_seconds_reserved")));
+    row("card-seconds admitted (quota held)", &|t| whole(Some(t.card_seconds.admitted)));
+    row("  published", &|t| whole(published(t, "card_seconds_admitted")));
+    row("card-seconds bound", &|t| whole(Some(t.card_seconds.bound)));
+    row("card-seconds running", &|t| whole(Some(t.card_seconds.running)));
+    row("  ideal of the timeline", &|t| whole(Some(t.card_seconds.ideal)));
+    row("card-seconds borrowed / lent", &|t| {
+        format!("{:.0} / {:.0}", t.card_seconds.borrowed, t.card_seconds.lent)
+    });
+    row("experiments (failed, unfinished)", &|t| {
+        format!("{} ({}, {})", t.experiments, t.failed, t.unfinished)
+    });
+    row("evictions", &|t| t.evictions.to_string());
+    let mut classes: Vec<&String> = tenants.iter().flat_map(|t| t.latency.keys()).collect();
+    classes.sort();
+    classes.dedup();
+    for class in classes {
+        for (phase, label) in [("bound", "submit → bound"), ("bind", "pod → bound")] {
+            row(&format!("{class}: {label} p50 / p95, s"), &|t| {
+                t.latency
+                    .get(class)
+                    .and_then(|phases| phases.get(phase))
+                    .map_or(NOTHING.into(), |l| latency(l))
+            });
+        }
+    }
+    table.to_string()
+}
+
+/// What a cell shows when there is nothing to show.
+const NOTHING: &str = "-";
+
+fn secs(value: Option<f64>) -> String {
+    value.map_or(NOTHING.into(), |v| format!("{v:.1}"))
+}
+
+fn whole(value: Option<f64>) -> String {
+    value.map_or(NOTHING.into(), |v| format!("{v:.0}"))
+}
+
+fn ratio(value: Option<f64>, base: Option<f64>) -> String {
+    match (value, base) {
+        (Some(value), Some(base)) if base > 0.0 => format!("{:.3}", value / base),
+        _ => NOTHING.into(),
+    }
+}
+
+fn latency(latency: &Latency) -> String {
+    let mut text = format!("{} / {}", percentile(latency.p50), percentile(latency.p95));
+    if latency.censored > 0 {
+        text = format!("{text} ({} of {} never)", latency.censored, latency.count);
+    }
+    text
+}
+
+/// A percentile as tables print it: `1.52`, `> 90 s`, or `n<20` when there are too few samples.
+fn percentile(value: Percentile) -> String {
+    match value {
+        Percentile::Secs(secs) => format!("{secs:.2}"),
+        Percentile::Over { over } => format!("> {over:.0} s"),
+        Percentile::TooFew => "few".into(),
+    }
+}
