@@ -3,6 +3,22 @@
 //! In: an experiment file, a timeline file, command-line overrides. Out: a [`Plan`] for each run (one arm), and
 //! errors that name file, line, field and the accepted values. Never touches a cluster, a clock or the network.
 
+mod check;
+mod decode;
+mod describe;
+mod error;
+pub mod expect;
+mod expected;
+mod experiment;
+mod file;
+mod resolve;
+pub mod schedule;
+mod sizing;
+mod source;
+mod timeline;
+mod tree;
+mod value;
+mod work;
 pub mod workload;
 
 use std::collections::BTreeMap;
@@ -10,7 +26,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use workload::{Request, Round, RoundStart, Stage, Via};
+pub use error::{Place, PlanError};
+pub use expected::expected_secs;
+pub use experiment::{Arm, Experiment, Overrides, QUICK_COMPRESS, load, names, plans};
+pub use schedule::Capacity;
+pub use workload::{Group, Request, Round, RoundStart, Stage, Via};
 
 /// Cards in one fake machine: the article's nodes are 8 × RTX 4090.
 pub const CARDS_PER_NODE: u32 = 8;
@@ -33,6 +53,8 @@ pub struct Plan {
     pub quick: bool,
     /// Seed of every random choice in the run.
     pub seed: u64,
+    /// Runs of this arm in a session.
+    pub repeats: u32,
     /// Shape of the fake cluster.
     pub cluster: ClusterPlan,
     /// HAMi's policies and limits.
@@ -41,6 +63,8 @@ pub struct Plan {
     pub kueue: KueuePlan,
     /// kube-scheduler's settings.
     pub scheduler: SchedulerPlan,
+    /// kube-controller-manager's settings.
+    pub controller_manager: ControllerManagerPlan,
     /// What kwok plays on the fake machines.
     pub hardware: HardwarePlan,
     /// The teams, in display order.
@@ -49,6 +73,47 @@ pub struct Plan {
     pub observe_secs: Option<f64>,
     /// Work still unfinished this many seconds after the clock started is given up and reported as unfinished.
     pub give_up_secs: f64,
+}
+
+impl Plan {
+    /// What a team may use at the same time: its group's machines, and on them the cards of its own quota and of those
+    /// it may borrow.
+    #[must_use]
+    pub fn capacity(&self, team: &TenantPlan) -> Capacity {
+        let in_group = |g: &&NodeGroup| team.group.as_ref().is_none_or(|own| *own == g.name);
+        let nodes: u32 = self
+            .cluster
+            .groups
+            .iter()
+            .filter(in_group)
+            .map(|g| g.nodes)
+            .sum();
+        let cards = nodes * CARDS_PER_NODE;
+        let Some(quota) = &team.quota else {
+            return Capacity { nodes, cards };
+        };
+        let lendable: u32 = self
+            .tenants
+            .iter()
+            .filter(|other| other.name != team.name)
+            .filter_map(|other| other.quota.as_ref())
+            .filter(|other| other.cohort.is_some() && other.cohort == quota.cohort)
+            .map(|other| {
+                other
+                    .lending_limit_cards
+                    .unwrap_or(u32::MAX)
+                    .min(other.nominal_cards)
+            })
+            .sum();
+        let borrowable = quota
+            .borrowing_limit_cards
+            .unwrap_or(u32::MAX)
+            .min(lendable);
+        Capacity {
+            nodes,
+            cards: cards.min(quota.nominal_cards + borrowable),
+        }
+    }
 }
 
 /// Shape of the fake cluster: groups of identical machines, named `gpu-00`, `gpu-01`, … in group order.
@@ -77,6 +142,7 @@ pub struct NodeGroup {
 
 /// A Kubernetes client's own rate limit: a token bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ClientLimit {
     /// Tokens a second.
     pub qps: f64,
@@ -139,6 +205,13 @@ pub struct SchedulerPlan {
     pub leader_elect: bool,
 }
 
+/// kube-controller-manager's settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ControllerManagerPlan {
+    /// `--kube-api-qps` and `--kube-api-burst`.
+    pub limit: ClientLimit,
+}
+
 /// What kwok plays on the fake machines, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HardwarePlan {
@@ -197,4 +270,14 @@ pub struct TenantPlan {
     pub ideal_secs: Option<f64>,
     /// Published figures to print beside the measured ones, by figure name, e.g. `makespan_secs`.
     pub published: BTreeMap<String, f64>,
+}
+
+impl TenantPlan {
+    /// All its groups of experiments, in the order of submission.
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.stages
+            .iter()
+            .flat_map(|s| &s.rounds)
+            .flat_map(|r| &r.groups)
+    }
 }

@@ -38,13 +38,22 @@ pub struct Group {
     pub via: Via,
 }
 
+impl Group {
+    /// Whether an ideal schedule of it means something: whole cards, and an end.
+    #[must_use]
+    pub fn has_ideal(&self) -> bool {
+        self.request.gpumem_mib.is_none() && self.run_secs.is_some()
+    }
+}
+
 /// When a round is submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoundStart {
     /// This many seconds after the run's clock starts.
     AtSecs(f64),
-    /// This many seconds after every experiment of the round before it has finished (a closed loop).
+    /// This many seconds after every experiment of the round before it has finished (a closed loop); for the first round,
+    /// after the run's clock starts.
     ThinkSecs(f64),
 }
 

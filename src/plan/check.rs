@@ -1,0 +1,152 @@
+//! Checks of single values, each error pinned to where the value was written. The bounds are generous: they catch
+//! slips of the keyboard and what would exhaust the machine, not unusual experiments.
+
+use std::ops::RangeInclusive;
+
+use super::CARDS_PER_NODE;
+use super::error::{PlanError, shorten, suggestion};
+use super::tree::Node;
+
+/// Timeline compression: below 0.01 a run takes years, above 1e5 an experiment is shorter than an API call.
+pub(super) const COMPRESS: RangeInclusive<f64> = 0.01..=1e5;
+/// A number of like objects, and of all objects of a team.
+pub(super) const COUNT: RangeInclusive<u32> = 1..=10_000;
+/// Machines: kwok is known to hold some thousands on one host.
+pub(super) const NODES: RangeInclusive<u32> = 1..=5_000;
+/// Cards of a quota: as many as [`NODES`] machines hold.
+pub(super) const QUOTA_CARDS: RangeInclusive<u32> = 0..=5_000 * CARDS_PER_NODE;
+/// Repeats of an arm.
+pub(super) const REPEATS: RangeInclusive<u32> = 1..=1_000;
+/// A duration that must not be zero: 1 ms to a week.
+pub(super) const SECS: RangeInclusive<f64> = 0.001..=604_800.0;
+/// A duration or an instant that may be zero.
+pub(super) const SECS_OR_ZERO: RangeInclusive<f64> = 0.0..=604_800.0;
+/// Run time of an experiment in timeline minutes: up to a year.
+pub(super) const MINUTES: RangeInclusive<f64> = 0.001..=525_600.0;
+/// Submit time in timeline minutes.
+pub(super) const AT_MINUTES: RangeInclusive<f64> = 0.0..=525_600.0;
+/// Think time in timeline minutes.
+pub(super) const THINK_MINUTES: RangeInclusive<f64> = 0.0..=525_600.0;
+/// Requests a second of a client limit.
+pub(super) const QPS: RangeInclusive<f64> = 0.01..=1e5;
+/// Burst of a client limit.
+pub(super) const BURST: RangeInclusive<u32> = 1..=100_000;
+/// A share of the cards.
+pub(super) const SHARE: RangeInclusive<f64> = 0.001..=1.0;
+
+/// A merged document whose values are checked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Check<'a> {
+    pub tree: &'a Node,
+}
+
+impl Check<'_> {
+    /// The error that a field's value is wrong.
+    pub(super) fn wrong(self, field: &str, problem: String) -> PlanError {
+        PlanError::Field {
+            at: self.tree.locate(field),
+            field: field.to_owned(),
+            problem,
+        }
+    }
+
+    /// A finite number within a range.
+    pub(super) fn number(
+        self,
+        field: &str,
+        value: f64,
+        range: RangeInclusive<f64>,
+    ) -> Result<(), PlanError> {
+        if range.contains(&value) {
+            return Ok(());
+        }
+        Err(self.wrong(
+            field,
+            format!(
+                "{value} is not allowed; must be from {} to {}",
+                range.start(),
+                range.end()
+            ),
+        ))
+    }
+
+    /// A whole number within a range.
+    pub(super) fn whole(
+        self,
+        field: &str,
+        value: u32,
+        range: RangeInclusive<u32>,
+    ) -> Result<(), PlanError> {
+        if range.contains(&value) {
+            return Ok(());
+        }
+        Err(self.wrong(
+            field,
+            format!(
+                "{value} is not allowed; must be from {} to {}",
+                range.start(),
+                range.end()
+            ),
+        ))
+    }
+
+    /// Cards of one request: what one machine has.
+    pub(super) fn cards(self, field: &str, cards: u32) -> Result<(), PlanError> {
+        if (1..=CARDS_PER_NODE).contains(&cards) {
+            return Ok(());
+        }
+        Err(self.wrong(
+            field,
+            format!("{cards} is not allowed; a machine has {CARDS_PER_NODE} cards, so must be from 1 to {CARDS_PER_NODE}"),
+        ))
+    }
+
+    /// A name that Kubernetes takes for namespaces and labels.
+    pub(super) fn name(self, field: &str, name: &str) -> Result<(), PlanError> {
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if !name.is_empty()
+            && name.len() <= 40
+            && name.chars().all(inner)
+            && !name.starts_with('-')
+            && !name.ends_with('-')
+        {
+            return Ok(());
+        }
+        Err(self.wrong(
+            field,
+            format!(
+                "{:?} is not a name; must be 1 to 40 of a-z, 0-9 and '-', not starting or ending with '-'",
+                shorten(name)
+            ),
+        ))
+    }
+
+    /// A name out of a set.
+    pub(super) fn one_of<S: AsRef<str>>(
+        self,
+        field: &str,
+        kind: &str,
+        name: &str,
+        accepted: &[S],
+    ) -> Result<(), PlanError> {
+        if accepted.iter().any(|a| a.as_ref() == name) {
+            return Ok(());
+        }
+        Err(self.wrong(
+            field,
+            format!(
+                "there is no {kind} {:?}{}",
+                shorten(name),
+                suggestion(name, accepted)
+            ),
+        ))
+    }
+
+    /// A list that must have something in it.
+    pub(super) fn not_empty(self, field: &str, len: usize) -> Result<(), PlanError> {
+        if len > 0 {
+            return Ok(());
+        }
+        Err(self.wrong(field, "is empty; at least one is needed".to_owned()))
+    }
+}

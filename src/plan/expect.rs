@@ -1,0 +1,184 @@
+//! What an experiment expects: published figures, and a closed set of predicates over figures (not a language).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What an experiment expects.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Expect {
+    /// Figures that were published, to be printed beside the measured ones.
+    pub published: Vec<Published>,
+    /// The shape that must hold, whatever the figures.
+    pub shape: Vec<Shape>,
+}
+
+/// A published figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Which figure.
+    pub figure: Figure,
+    /// Arm it was published for; `None`: every arm.
+    #[serde(default)]
+    pub arm: Option<String>,
+    /// Team.
+    pub tenant: String,
+    /// Class of request, for a figure that has one.
+    #[serde(default)]
+    pub class: Option<String>,
+    /// Its value.
+    pub value: f64,
+}
+
+impl Published {
+    /// Name of the figure in [`super::TenantPlan::published`]: `makespan_secs`, or `whole-card.bound_p95_secs`.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match &self.class {
+            Some(class) => format!("{class}.{}", self.figure.name()),
+            None => self.figure.name().to_owned(),
+        }
+    }
+}
+
+/// A shape that must hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shape {
+    /// The shape in words.
+    pub claim: String,
+    /// Arms that it is judged on. Default: every arm.
+    #[serde(default)]
+    pub arms: Vec<String>,
+    /// The predicate.
+    pub holds: Predicate,
+}
+
+/// A predicate over figures. Figures of repeats are taken at their median.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Predicate {
+    /// A figure lies within bounds.
+    Within(Within),
+    /// A figure divided by another lies within bounds.
+    Ratio(Ratio),
+    /// Every submitted request of the class (or team) was bound.
+    AllBound(Requests),
+    /// At least one submitted request of the class (or team) was not bound.
+    SomeUnbound(Requests),
+}
+
+/// A figure within bounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Within {
+    /// The figure.
+    pub of: FigureRef,
+    /// Lower bound, inclusive.
+    #[serde(default)]
+    pub at_least: Option<f64>,
+    /// Upper bound, inclusive.
+    #[serde(default)]
+    pub at_most: Option<f64>,
+}
+
+/// A figure divided by another, within bounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ratio {
+    /// The figure.
+    pub of: FigureRef,
+    /// What it is divided by.
+    pub to: FigureRef,
+    /// Lower bound, inclusive.
+    #[serde(default)]
+    pub at_least: Option<f64>,
+    /// Upper bound, inclusive.
+    #[serde(default)]
+    pub at_most: Option<f64>,
+}
+
+/// Requests of a team.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Requests {
+    /// Team.
+    pub tenant: String,
+    /// Class of request. Default: all classes.
+    #[serde(default)]
+    pub class: Option<String>,
+}
+
+/// A figure of a team.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FigureRef {
+    /// Which figure.
+    pub figure: Figure,
+    /// Team.
+    pub tenant: String,
+    /// Class of request, for a figure that has one.
+    #[serde(default)]
+    pub class: Option<String>,
+    /// Arm. Default: the arm being judged.
+    #[serde(default)]
+    pub arm: Option<String>,
+}
+
+/// Figures of a team.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// From the clock's start to the team's last experiment done, seconds.
+    MakespanSecs,
+    /// Cards set aside × makespan.
+    CardSecondsReserved,
+    /// Quota held: admission → given back.
+    CardSecondsAdmitted,
+    /// Pod bound → pod ended.
+    CardSecondsBound,
+    /// Cards × run time of every experiment of the workload.
+    CardSecondsIdeal,
+    /// Requests bound when the observation ended.
+    BoundCount,
+    /// Median from intended submit to bound, seconds.
+    BoundP50Secs,
+    /// 95th percentile from intended submit to bound, seconds.
+    BoundP95Secs,
+    /// Most requests that held quota at the same time.
+    AdmittedAtOnce,
+    /// Most cards of requests that held quota at the same time.
+    AdmittedCardsAtOnce,
+    /// Attempts of the team ended by preemption or eviction.
+    Evictions,
+}
+
+impl Figure {
+    /// Its name in files and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MakespanSecs => "makespan_secs",
+            Self::CardSecondsReserved => "card_seconds_reserved",
+            Self::CardSecondsAdmitted => "card_seconds_admitted",
+            Self::CardSecondsBound => "card_seconds_bound",
+            Self::CardSecondsIdeal => "card_seconds_ideal",
+            Self::BoundCount => "bound_count",
+            Self::BoundP50Secs => "bound_p50_secs",
+            Self::BoundP95Secs => "bound_p95_secs",
+            Self::AdmittedAtOnce => "admitted_at_once",
+            Self::AdmittedCardsAtOnce => "admitted_cards_at_once",
+            Self::Evictions => "evictions",
+        }
+    }
+
+    /// Whether it can be had for one class of request.
+    #[must_use]
+    pub fn by_class(self) -> bool {
+        matches!(
+            self,
+            Self::BoundCount | Self::BoundP50Secs | Self::BoundP95Secs
+        )
+    }
+}

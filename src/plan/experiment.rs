@@ -1,0 +1,361 @@
+//! Experiments by name or file, their arms, and the options that override both.
+
+use std::collections::BTreeSet;
+
+use super::check::Check;
+use super::error::PlanError;
+use super::expect::{Expect, FigureRef, Predicate};
+use super::file::Document;
+use super::tree::{self, Node, Value};
+use super::{Plan, decode, resolve, source};
+
+/// An experiment whose file, with each of its arms, has been checked.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// Name, e.g. `regimes`.
+    pub name: String,
+    /// One line that says what it asks.
+    pub title: String,
+    /// What it does and why; may be empty.
+    pub description: String,
+    /// Its arms, in the order they run; at least one.
+    pub arms: Vec<Arm>,
+    /// Runs of each arm, unless an arm or `--repeat` says otherwise.
+    pub repeats: u32,
+    /// Its regimes: the groups of teams that can be run alone.
+    pub regimes: Vec<String>,
+    /// The regime it is restricted to, if it was loaded by the name of one.
+    pub regime: Option<String>,
+    /// Published figures, and the shape that must hold.
+    pub expect: Expect,
+    /// The file as errors name it.
+    source: String,
+    tree: Node,
+}
+
+/// An arm of an experiment.
+#[derive(Debug, Clone)]
+pub struct Arm {
+    /// Name, e.g. `default`.
+    pub name: String,
+    /// What is different in it, in a sentence; may be empty.
+    pub description: String,
+    /// It runs only when it is asked for by name.
+    pub on_request: bool,
+    changes: Option<Node>,
+}
+
+/// What the command line sets. An option goes before the arm, the arm before the file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Overrides {
+    /// `--compress`.
+    pub compress: Option<f64>,
+    /// `--timeline`: a name or a path; for every timeline of the experiment.
+    pub timeline: Option<String>,
+    /// `--limits`: `raised` or `hami-default`.
+    pub limits: Option<String>,
+    /// `--node-policy`: `spread` or `binpack`.
+    pub node_policy: Option<String>,
+    /// `--nodes`: the experiment scaled to this many machines.
+    pub nodes: Option<u32>,
+    /// `--seed`.
+    pub seed: Option<u64>,
+    /// `--quick`: timelines at compression [`QUICK_COMPRESS`]. Experiments without a timeline are not changed.
+    pub quick: bool,
+    /// `--repeat`.
+    pub repeat: Option<u32>,
+    /// `--arm`, any number of times; empty: all but those that run only when asked for.
+    pub arms: Vec<String>,
+    /// One regime alone; `None`: the experiment's [`Experiment::regime`].
+    pub regime: Option<String>,
+}
+
+/// Timeline compression of a `--quick` first look.
+pub const QUICK_COMPRESS: f64 = 1200.0;
+
+/// Name and title of every embedded experiment, in the order they are listed.
+///
+/// # Panics
+///
+/// Never: a test loads every embedded experiment.
+#[must_use]
+pub fn names() -> Vec<(String, String)> {
+    embedded().map(|e| (e.name, e.title)).collect()
+}
+
+fn embedded() -> impl Iterator<Item = Experiment> {
+    source::EXPERIMENTS
+        .iter()
+        .filter_map(|(name, text)| Experiment::from_text(name, text).ok())
+}
+
+/// Loads the embedded experiment of that name, the one that has a regime of that name (restricted to it), or the file
+/// at that path (what has a `/` or ends in `.yaml` or `.yml`).
+///
+/// # Errors
+///
+/// If there is none, if the file cannot be read, or if anything in it is wrong in any of its arms.
+pub fn load(name_or_path: &str) -> Result<Experiment, PlanError> {
+    match source::experiment(name_or_path) {
+        Ok((name, text)) => Experiment::from_text(&name, &text),
+        Err(PlanError::Unknown { mut accepted, .. }) => {
+            for experiment in embedded() {
+                if experiment.regimes.iter().any(|r| r == name_or_path) {
+                    return Ok(Experiment {
+                        regime: Some(name_or_path.to_owned()),
+                        ..experiment
+                    });
+                }
+                accepted.extend(experiment.regimes);
+            }
+            Err(PlanError::unknown("experiment", name_or_path, accepted))
+        }
+        Err(err) => Err(err),
+    }
+}
+
+/// The plans of the chosen arms, in the order the arms run.
+///
+/// # Errors
+///
+/// If an option's value is wrong, by itself or for this experiment.
+pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>, PlanError> {
+    for name in &overrides.arms {
+        if !experiment.arms.iter().any(|arm| arm.name == *name) {
+            let accepted = experiment.arms.iter().map(|arm| &arm.name);
+            return Err(PlanError::unknown("arm", name, accepted));
+        }
+    }
+    experiment
+        .arms
+        .iter()
+        .filter(|arm| match overrides.arms.as_slice() {
+            [] => !arm.on_request,
+            chosen => chosen.contains(&arm.name),
+        })
+        .map(|arm| experiment.plan(arm, overrides))
+        .collect()
+}
+
+impl Experiment {
+    /// Parses and checks an experiment. `source` is how errors name it.
+    fn from_text(source: &str, text: &str) -> Result<Self, PlanError> {
+        let tree = tree::parse(source, text)?;
+        let doc: Document = decode::decode(&tree)?;
+        let check = Check { tree: &tree };
+        check.name("name", &doc.name)?;
+        let mut arms: Vec<Arm> = Vec::new();
+        for (name, arm) in &doc.arms {
+            let path = format!("arms.{name}");
+            check.name(&path, name)?;
+            let changes = tree
+                .get("arms")
+                .and_then(|arms| arms.get(name)?.get("changes"));
+            for fixed in ["name", "title", "description", "arms", "expect"] {
+                if changes.is_some_and(|changes| changes.get(fixed).is_some()) {
+                    return Err(check.wrong(
+                        &format!("{path}.changes.{fixed}"),
+                        "cannot be changed by an arm".to_owned(),
+                    ));
+                }
+            }
+            arms.push(Arm {
+                name: name.clone(),
+                description: arm.description.clone(),
+                on_request: arm.on_request,
+                changes: changes.cloned(),
+            });
+        }
+        if arms.is_empty() {
+            arms.push(Arm {
+                name: "default".to_owned(),
+                description: String::new(),
+                on_request: false,
+                changes: None,
+            });
+        }
+        if arms.iter().all(|arm| arm.on_request) {
+            return Err(check.wrong(
+                "arms",
+                "all have on_request: true; at least one must run unasked".to_owned(),
+            ));
+        }
+        let regimes: BTreeSet<&String> = doc
+            .tenants
+            .values()
+            .filter_map(|t| t.regime.as_ref())
+            .collect();
+        let experiment = Self {
+            name: doc.name.clone(),
+            title: doc.title.clone(),
+            description: doc.description.clone(),
+            repeats: doc.repeats,
+            regimes: regimes.into_iter().cloned().collect(),
+            regime: None,
+            expect: doc.expect.clone(),
+            source: source.to_owned(),
+            arms,
+            tree,
+        };
+        let mut tenants = BTreeSet::new();
+        for arm in &experiment.arms {
+            let plan = experiment.plan(arm, &Overrides::default())?;
+            tenants.extend(plan.tenants.into_iter().map(|t| t.name));
+        }
+        experiment.check_expect(&tenants)?;
+        Ok(experiment)
+    }
+
+    fn plan(&self, arm: &Arm, overrides: &Overrides) -> Result<Plan, PlanError> {
+        let mut tree = self.tree.clone();
+        if let Some(changes) = &arm.changes {
+            tree.merge(changes);
+        }
+        for option in options(overrides)? {
+            tree.merge(&option);
+        }
+        let doc: Document = decode::decode(&tree)?;
+        let regime = overrides.regime.as_ref().or(self.regime.as_ref());
+        if let Some(regime) = regime
+            && !self.regimes.contains(regime)
+        {
+            return Err(PlanError::unknown("regime", regime, &self.regimes));
+        }
+        resolve::plan(&resolve::Input {
+            doc: &doc,
+            check: Check { tree: &tree },
+            source: &self.source,
+            arm: &arm.name,
+            regime: regime.map(String::as_str),
+            overrides,
+        })
+    }
+
+    /// Teams, arms and bounds that `expect` names must make sense.
+    fn check_expect(&self, tenants: &BTreeSet<String>) -> Result<(), PlanError> {
+        let check = Check { tree: &self.tree };
+        let tenants: Vec<&String> = tenants.iter().collect();
+        let arms: Vec<&String> = self.arms.iter().map(|arm| &arm.name).collect();
+        let figure = |path: &str, figure: &FigureRef| {
+            check.one_of(
+                &format!("{path}.tenant"),
+                "tenant",
+                &figure.tenant,
+                &tenants,
+            )?;
+            if let Some(arm) = &figure.arm {
+                check.one_of(&format!("{path}.arm"), "arm", arm, &arms)?;
+            }
+            if figure.class.is_some() && !figure.figure.by_class() {
+                let problem = format!("{} is not counted by class", figure.figure.name());
+                return Err(check.wrong(&format!("{path}.class"), problem));
+            }
+            Ok(())
+        };
+        let bounds =
+            |path: &str, at_least: Option<f64>, at_most: Option<f64>| match (at_least, at_most) {
+                (None, None) => {
+                    Err(check.wrong(path, "needs at_least, at_most or both".to_owned()))
+                }
+                (Some(least), Some(most)) if least > most => Err(check.wrong(
+                    &format!("{path}.at_least"),
+                    format!("{least} is more than at_most, {most}"),
+                )),
+                _ => Ok(()),
+            };
+        for (i, published) in self.expect.published.iter().enumerate() {
+            let as_ref = FigureRef {
+                figure: published.figure,
+                tenant: published.tenant.clone(),
+                class: published.class.clone(),
+                arm: published.arm.clone(),
+            };
+            figure(&format!("expect.published.{i}"), &as_ref)?;
+        }
+        for (i, shape) in self.expect.shape.iter().enumerate() {
+            let path = format!("expect.shape.{i}");
+            for (a, arm) in shape.arms.iter().enumerate() {
+                check.one_of(&format!("{path}.arms.{a}"), "arm", arm, &arms)?;
+            }
+            match &shape.holds {
+                Predicate::Within(p) => {
+                    let path = format!("{path}.holds.within");
+                    figure(&format!("{path}.of"), &p.of)?;
+                    bounds(&path, p.at_least, p.at_most)?;
+                }
+                Predicate::Ratio(p) => {
+                    let path = format!("{path}.holds.ratio");
+                    figure(&format!("{path}.of"), &p.of)?;
+                    figure(&format!("{path}.to"), &p.to)?;
+                    bounds(&path, p.at_least, p.at_most)?;
+                }
+                Predicate::AllBound(p) => {
+                    let path = format!("{path}.holds.all-bound.tenant");
+                    check.one_of(&path, "tenant", &p.tenant, &tenants)?;
+                }
+                Predicate::SomeUnbound(p) => {
+                    let path = format!("{path}.holds.some-unbound.tenant");
+                    check.one_of(&path, "tenant", &p.tenant, &tenants)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The options as changes of the document.
+fn options(overrides: &Overrides) -> Result<Vec<Node>, PlanError> {
+    let text = |v: &String| Value::Text(v.clone());
+    let set = [
+        (
+            "--compress",
+            vec!["compress"],
+            overrides.compress.map(Value::Float),
+        ),
+        (
+            "--limits",
+            vec!["hami", "limits"],
+            overrides.limits.as_ref().map(text),
+        ),
+        (
+            "--node-policy",
+            vec!["hami", "node_policy"],
+            overrides.node_policy.as_ref().map(text),
+        ),
+        (
+            "--nodes",
+            vec!["cluster", "resize_to"],
+            overrides.nodes.map(|n| Value::Int(n.into())),
+        ),
+        (
+            "--seed",
+            vec!["seed"],
+            overrides.seed.map(|n| Value::Int(n.into())),
+        ),
+        (
+            "--repeat",
+            vec!["repeats"],
+            overrides.repeat.map(|n| Value::Int(n.into())),
+        ),
+        (
+            "--quick",
+            vec!["compress"],
+            overrides.quick.then_some(Value::Float(QUICK_COMPRESS)),
+        ),
+    ];
+    if overrides.quick && overrides.compress.is_some() {
+        return Err(PlanError::Field {
+            at: super::Place::whole("--quick"),
+            field: "compress".to_owned(),
+            problem: format!("is {QUICK_COMPRESS} already; leave out --compress or --quick"),
+        });
+    }
+    Ok(set
+        .into_iter()
+        .filter_map(|(option, path, value)| Some(Node::option(option, value?).nest(&path)))
+        .collect())
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

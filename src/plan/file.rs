@@ -1,0 +1,343 @@
+//! The experiment file: one format for every experiment. `schemas/experiment.schema.json` is generated from here.
+//!
+//! Precedence of every setting: command-line option, arm, file, the default that stands here.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::expect::Expect;
+use super::value::{Count, Limits, QuotaCards, RequestShape, RunTime};
+use super::{ClientLimit, Policy, Preempt, QuotaUnit};
+
+/// An experiment: a cluster, the teams on it and their work, arms that differ in named settings, and what is expected.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Document {
+    /// Name, as in `headroom bench NAME`: 1 to 40 of a-z, 0-9 and '-'.
+    pub name: String,
+    /// One line that says what it asks.
+    pub title: String,
+    /// What it does and why, in a few sentences.
+    #[serde(default)]
+    pub description: String,
+    /// Timeline minutes are divided by this. Default: the timeline's `time_compression`.
+    #[serde(default)]
+    pub compress: Option<f64>,
+    /// Seed of every random choice.
+    #[serde(default = "one_u64")]
+    pub seed: u64,
+    /// Runs of each arm, interleaved.
+    #[serde(default = "one_u32")]
+    pub repeats: u32,
+    /// The run ends this many seconds after the clock starts. Default: when all work is done.
+    #[serde(default)]
+    pub observe_secs: Option<f64>,
+    /// Work unfinished this many seconds after the clock started is given up. Default: 3 times the ideal of the slowest
+    /// team plus 600.
+    #[serde(default)]
+    pub give_up_secs: Option<f64>,
+    /// Shape of the fake cluster.
+    #[serde(default)]
+    pub cluster: ClusterDoc,
+    /// HAMi's policies and limits.
+    #[serde(default)]
+    pub hami: HamiDoc,
+    /// Kueue's settings.
+    #[serde(default)]
+    pub kueue: KueueDoc,
+    /// kube-scheduler's settings.
+    #[serde(default)]
+    pub scheduler: SchedulerDoc,
+    /// kube-controller-manager's settings.
+    #[serde(default)]
+    pub controller_manager: ControllerManagerDoc,
+    /// What kwok plays on the fake machines.
+    #[serde(default)]
+    pub hardware: HardwareDoc,
+    /// The teams by name, in the order they are displayed; background teams are submitted in this order.
+    pub tenants: IndexMap<String, TenantDoc>,
+    /// Arms by name, in the order they run. Default: one arm, `default`, without changes.
+    #[serde(default)]
+    pub arms: IndexMap<String, ArmDoc>,
+    /// Published figures, and the shape that must hold.
+    #[serde(default)]
+    pub expect: Expect,
+}
+
+fn one_u64() -> u64 {
+    1
+}
+
+fn one_u32() -> u32 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Shape of the fake cluster: so many machines, or groups of them.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ClusterDoc {
+    /// Number of machines, all in one group `all`. Default 50. Not beside `groups`.
+    pub nodes: Option<u32>,
+    /// Groups of machines by name.
+    pub groups: Option<IndexMap<String, GroupDoc>>,
+    /// Scale the whole experiment to this many machines, as `--nodes` does: groups, and counts, quotas and rates of the
+    /// teams, except where `scale: false` stands.
+    pub resize_to: Option<u32>,
+}
+
+/// A group of machines.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GroupDoc {
+    /// Number of machines.
+    pub nodes: u32,
+    /// Whether `--nodes` changes it.
+    #[serde(default = "yes")]
+    pub scale: bool,
+}
+
+/// HAMi's policies and limits.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct HamiDoc {
+    /// `--node-scheduler-policy`.
+    pub node_policy: Policy,
+    /// `--gpu-scheduler-policy`.
+    pub gpu_policy: Policy,
+    /// `--kube-qps` and `--kube-burst`: `raised` (100/200), `hami-default` (5/10), or both numbers.
+    pub limits: Limits,
+    /// Whether nodes are born with the handshake annotations that keep HAMi's start-up storm away.
+    pub stamp_handshake: bool,
+}
+
+impl Default for HamiDoc {
+    fn default() -> Self {
+        Self {
+            node_policy: Policy::Spread,
+            gpu_policy: Policy::Spread,
+            limits: Limits::RAISED,
+            stamp_handshake: true,
+        }
+    }
+}
+
+/// Kueue's settings.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct KueueDoc {
+    /// `clientConnection` of the manager. Default: 50/100, what Kueue's released manifests set.
+    pub limits: ClientLimit,
+    /// What the ClusterQueues count.
+    pub quota_unit: QuotaUnit,
+}
+
+impl Default for KueueDoc {
+    fn default() -> Self {
+        Self {
+            limits: ClientLimit {
+                qps: 50.0,
+                burst: 100,
+            },
+            quota_unit: QuotaUnit::Cards,
+        }
+    }
+}
+
+/// kube-scheduler's settings.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct SchedulerDoc {
+    /// `clientConnection`. Default: 50/100, kube-scheduler's own.
+    pub limits: ClientLimit,
+    /// Whether it holds a Lease and exits when it loses it, as HAMi's chart has it.
+    pub leader_elect: bool,
+}
+
+impl Default for SchedulerDoc {
+    fn default() -> Self {
+        Self {
+            limits: ClientLimit {
+                qps: 50.0,
+                burst: 100,
+            },
+            leader_elect: true,
+        }
+    }
+}
+
+/// kube-controller-manager's settings.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ControllerManagerDoc {
+    /// `--kube-api-qps` and `--kube-api-burst`. Default: 20/30, its own.
+    pub limits: ClientLimit,
+}
+
+impl Default for ControllerManagerDoc {
+    fn default() -> Self {
+        Self {
+            limits: ClientLimit {
+                qps: 20.0,
+                burst: 30,
+            },
+        }
+    }
+}
+
+/// What kwok plays on the fake machines.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct HardwareDoc {
+    /// Delay from HAMi's bind to the device plugin's answer, seconds.
+    pub device_plugin_delay_secs: f64,
+}
+
+/// A team. With a quota its work goes through Kueue, one Job of one pod an experiment; without, it is bare pods.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TenantDoc {
+    /// The regime it belongs to: `headroom bench REGIME` runs the teams of one regime and those of none.
+    #[serde(default)]
+    pub regime: Option<String>,
+    /// The group whose machines are its own. Default: any machine.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// Its ClusterQueue. Default: none, its pods bypass Kueue.
+    #[serde(default)]
+    pub quota: Option<QuotaDoc>,
+    /// Priority of its Jobs.
+    #[serde(default)]
+    pub priority: i32,
+    /// Cards set aside for it for the whole run (the "reserved" account).
+    #[serde(default)]
+    pub reserved_cards: Option<u32>,
+    /// A team that only fills the cluster: submitted and bound before the clock starts, not waited for at the end.
+    #[serde(default)]
+    pub background: bool,
+    /// Whether `--nodes` scales its quota, counts and rates.
+    #[serde(default = "yes")]
+    pub scale: bool,
+    /// What it submits, one phase after the other.
+    #[serde(default)]
+    pub workload: Vec<Phase>,
+}
+
+/// Quota of a team: its ClusterQueue.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QuotaDoc {
+    /// `nominalQuota` in cards (or in their memory, by `kueue.quota_unit`); `rest`: what the other teams leave of its
+    /// group's cards.
+    pub cards: QuotaCards,
+    /// `cohortName`. Default: no borrowing or lending.
+    #[serde(default)]
+    pub cohort: Option<String>,
+    /// `borrowingLimit` in cards. Default: no limit.
+    #[serde(default)]
+    pub borrowing_limit_cards: Option<u32>,
+    /// `lendingLimit` in cards. Default: no limit.
+    #[serde(default)]
+    pub lending_limit_cards: Option<u32>,
+    /// `preemption.reclaimWithinCohort`.
+    #[serde(default)]
+    pub reclaim_within_cohort: Preempt,
+    /// `preemption.withinClusterQueue`; not `Any`.
+    #[serde(default)]
+    pub within_cluster_queue: Preempt,
+}
+
+/// A part of a team's work.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Phase {
+    /// A timeline: the name of an embedded one, or a path (from the experiment file's folder).
+    Timeline(String),
+    /// Requests submitted at one instant.
+    Burst(Burst),
+    /// Requests submitted one by one at a fixed rate.
+    Stream(Stream),
+}
+
+/// Requests submitted at one instant.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Burst {
+    /// Name of the stage in records.
+    #[serde(default = "burst")]
+    pub name: String,
+    /// When, seconds after the clock starts.
+    #[serde(default)]
+    pub at_secs: f64,
+    /// Submit in turn: the first of each, the second of each, and so on.
+    #[serde(default)]
+    pub interleave: bool,
+    /// What is submitted.
+    pub requests: Vec<Requests>,
+}
+
+fn burst() -> String {
+    "burst".to_owned()
+}
+
+/// A number of like requests.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Requests {
+    /// How many.
+    pub count: Count,
+    /// What each asks for.
+    pub request: RequestShape,
+    /// How long each runs, seconds. Default: until the end of the run.
+    #[serde(default)]
+    pub run_secs: Option<RunTime>,
+    /// How long each runs, timeline minutes (before compression).
+    #[serde(default)]
+    pub run_minutes: Option<RunTime>,
+}
+
+/// Requests submitted one by one at a fixed rate.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stream {
+    /// Name of the stage in records.
+    #[serde(default = "stream")]
+    pub name: String,
+    /// When the first is submitted, seconds after the clock starts.
+    #[serde(default)]
+    pub from_secs: f64,
+    /// Seconds from one to the next.
+    pub every_secs: f64,
+    /// How many in all.
+    pub count: u32,
+    /// What each asks for.
+    pub request: RequestShape,
+    /// How long each runs, seconds. Default: until the end of the run.
+    #[serde(default)]
+    pub run_secs: Option<RunTime>,
+    /// How long each runs, timeline minutes (before compression).
+    #[serde(default)]
+    pub run_minutes: Option<RunTime>,
+}
+
+fn stream() -> String {
+    "stream".to_owned()
+}
+
+/// An arm: named changes to the settings above.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ArmDoc {
+    /// What is different, in a sentence.
+    pub description: String,
+    /// Run it only when `--arm` names it.
+    pub on_request: bool,
+    /// Any part of the document but `name`, `title`, `description`, `arms` and `expect`. Mappings are merged, null removes,
+    /// everything else (lists too) replaces.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    pub changes: Option<serde::de::IgnoredAny>,
+}
