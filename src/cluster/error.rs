@@ -1,0 +1,124 @@
+//! What can go wrong between the command and a ready cluster.
+
+use std::path::PathBuf;
+
+/// Lines of a component's log that an error shows.
+pub(super) const TAIL_LINES: usize = 15;
+
+/// Why a cluster did not come up, or could not be listed or removed. Each is one clear line; where a component is to
+/// blame the last lines of its log follow.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// The caller gave up.
+    #[error("interrupted while the cluster came up")]
+    Cancelled,
+    /// A file or folder of the session could not be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried, e.g. `write`.
+        action: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// No free ports.
+    #[error("found no {wanted} free ports between {from} and {to}; stop what listens there")]
+    NoPorts {
+        /// How many were wanted.
+        wanted: usize,
+        /// Lowest port tried.
+        from: u16,
+        /// One above the highest port tried.
+        to: u16,
+    },
+    /// A program could not be started.
+    #[error("cannot start {component} ({}): {source}", program.display())]
+    Start {
+        /// Name of the component.
+        component: String,
+        /// Path of its program.
+        program: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A component exited while the cluster came up.
+    #[error("{component} {how} while the cluster came up; the last lines of {}:\n{tail}", log.display())]
+    Died {
+        /// Name of the component.
+        component: String,
+        /// How it ended, e.g. `exited with code 1`.
+        how: String,
+        /// Its log.
+        log: PathBuf,
+        /// Last lines of its log.
+        tail: String,
+    },
+    /// Something did not get ready.
+    #[error("{what} was not ready after {secs} s ({last})")]
+    NotReady {
+        /// What was waited for.
+        what: String,
+        /// For how long, seconds.
+        secs: u64,
+        /// What was last seen.
+        last: String,
+    },
+    /// The API server refused something.
+    #[error("kube-apiserver refused to {what}: {source}")]
+    Api {
+        /// What was asked.
+        what: String,
+        /// Its answer.
+        source: Box<kube::Error>,
+    },
+    /// A kubeconfig, certificate or manifest is not as expected.
+    #[error("{what}: {detail}")]
+    Unexpected {
+        /// What was looked at.
+        what: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// `down` was asked to remove a session that a running command owns.
+    #[error("session {id} belongs to a running headroom (pid {pid}); stop that command instead")]
+    InUse {
+        /// The session.
+        id: String,
+        /// Process id of its owner.
+        pid: u32,
+    },
+    /// There is no such session.
+    #[error("there is no session {id}; `headroom status` lists them")]
+    Unknown {
+        /// The session asked for.
+        id: String,
+    },
+}
+
+impl ClusterError {
+    /// Whether a port that was free a moment ago had been taken by someone else: worth one more try.
+    pub(super) fn is_port_clash(&self) -> bool {
+        matches!(self, Self::Died { tail, .. } if tail.contains("address already in use"))
+    }
+
+    pub(super) fn file(
+        action: &'static str,
+        path: &std::path::Path,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File {
+            action,
+            path,
+            source,
+        }
+    }
+
+    pub(super) fn api(what: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Api {
+            what,
+            source: Box::new(source),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What /proc says about processes: which are ours, how much CPU time and memory they used.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::{
+        signal::{Signal, kill},
+        wait::{WaitPidFlag, waitpid},
+    },
+    unistd::Pid,
+};
+
+/// Environment variable that marks every process of a session; its value is the session's folder.
+pub const SESSION_ENV: &str = "HEADROOM_SESSION";
+
+/// Environment variable that names a supervised component.
+pub(super) const COMPONENT_ENV: &str = "HEADROOM_COMPONENT";
+
+/// Clock ticks in a second of /proc/PID/stat: `USER_HZ`, which is 100 on every architecture this program runs on.
+const TICKS_PER_SEC: f64 = 100.0;
+
+/// How long a process may take to go after SIGTERM.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Processes whose environment says that they belong to the session in `dir`, with the component each one is.
+///
+/// Zombies have no environment and are not listed.
+pub(super) fn owned(dir: &Path) -> BTreeMap<i32, String> {
+    let mark = [SESSION_ENV.as_bytes(), b"=", dir.as_os_str().as_bytes()].concat();
+    let own = std::process::id().cast_signed();
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return BTreeMap::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|&pid| pid != own)
+        .filter_map(|pid| {
+            let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
+            let vars = || environ.split(|&b| b == 0);
+            vars().any(|v| v == mark).then(|| {
+                let named = vars()
+                    .find_map(|v| v.strip_prefix(COMPONENT_ENV.as_bytes())?.strip_prefix(b"="))
+                    .map(|v| String::from_utf8_lossy(v).into_owned());
+                (pid, named.unwrap_or_else(|| program_name(pid)))
+            })
+        })
+        .collect()
+}
+
+/// File name of a process's first argument.
+fn program_name(pid: i32) -> String {
+    let cmdline = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let first = cmdline.split(|&b| b == 0).next().unwrap_or_default();
+    Path::new(OsStr::from_bytes(first))
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// Ends every process of the session in `dir`: SIGTERM, a moment of grace, SIGKILL. Returns when none is left.
+pub(super) fn kill_owned(dir: &Path) {
+    let mut first_seen = BTreeMap::new();
+    let deadline = Instant::now() + GRACE;
+    loop {
+        // Asked anew each time, because a process may have started another one in between.
+        let alive = owned(dir);
+        if alive.is_empty() {
+            break;
+        }
+        let late = Instant::now() >= deadline;
+        for &pid in alive.keys() {
+            if late {
+                signal(pid, Signal::SIGKILL);
+            } else if first_seen.insert(pid, ()).is_none() {
+                signal(pid, Signal::SIGTERM);
+                // A stopped process does not see SIGTERM before it continues.
+                signal(pid, Signal::SIGCONT);
+            }
+        }
+        sleep(Duration::from_millis(20));
+    }
+    for &pid in first_seen.keys() {
+        // Reaps those that were handed to this process when their parent exited; for others it says ECHILD.
+        let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
+    }
+}
+
+/// Sends a signal; a process that is gone is no error.
+pub(super) fn signal(pid: i32, signal: Signal) {
+    let _ = kill(Pid::from_raw(pid), signal);
+}
+
+/// User and system CPU time of a process so far, seconds. Works on a zombie, too.
+pub(super) fn cpu_secs(pid: i32) -> Option<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name in parentheses and may hold blanks; utime and stime are fields 14 and 15.
+    let mut rest = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    let utime: f64 = rest.next()?.parse().ok()?;
+    let stime: f64 = rest.next()?.parse().ok()?;
+    Some((utime + stime) / TICKS_PER_SEC)
+}
+
+/// Largest resident memory of a process so far, MiB.
+pub(super) fn peak_rss_mib(pid: i32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib / 1024.0)
+}

@@ -1,0 +1,270 @@
+//! etcd, kube-apiserver, kube-controller-manager and kwok, brought up by kwokctl's binary runtime.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use super::{ClusterError, Programs, error::TAIL_LINES, manifest, supervisor};
+use crate::plan::{ClientLimit, HardwarePlan};
+
+/// kwokctl's name for the cluster; each session has a kwokctl folder of its own.
+const NAME: &str = "headroom";
+
+/// What the substrate listens on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ports {
+    pub etcd: u16,
+    pub etcd_peer: u16,
+    pub apiserver: u16,
+    pub controller_manager: u16,
+    pub kwok: u16,
+}
+
+/// kwokctl takes this long at most; its own wait for a cluster that does not come up is two minutes.
+const TIMEOUT: Duration = Duration::from_secs(90);
+
+fn kwokctl_workdir(session: &Path) -> PathBuf {
+    session.join("kwok")
+}
+
+fn cluster_dir(session: &Path) -> PathBuf {
+    kwokctl_workdir(session).join("clusters").join(NAME)
+}
+
+/// The kubeconfig of a session's cluster.
+pub(super) fn kubeconfig(session: &Path) -> PathBuf {
+    cluster_dir(session).join("kubeconfig.yaml")
+}
+
+/// Keys and certificates of a session's cluster.
+pub(super) fn pki(session: &Path) -> PathBuf {
+    cluster_dir(session).join("pki")
+}
+
+/// Name of the API server's audit log in the folder of logs: kwokctl's choice.
+pub(super) const AUDIT_LOG: &str = "audit.log";
+
+/// Client limit of kube-controller-manager, from the settings that kwokctl is given.
+pub(super) fn controller_manager_limit() -> Option<ClientLimit> {
+    let settings = manifest::parse_all(include_str!("../../kwok/kwokctl.yaml"));
+    let patches = settings.first()?["componentsPatches"].as_array()?;
+    let args = patches
+        .iter()
+        .find(|p| p["name"] == "kube-controller-manager")?["extraArgs"]
+        .as_array()?;
+    let value = |key: &str| args.iter().find(|a| a["key"] == key)?["value"].as_str();
+    Some(ClientLimit {
+        qps: value("kube-api-qps")?.parse().ok()?,
+        burst: value("kube-api-burst")?.parse().ok()?,
+    })
+}
+
+/// Creates and starts the substrate. Its processes are detached; their ids are returned with their logs.
+pub(super) async fn create(
+    programs: &Programs,
+    ports: Ports,
+    hardware: &HardwarePlan,
+    session: &Path,
+    logs: &Path,
+) -> Result<Vec<(String, i32, PathBuf)>, ClusterError> {
+    let config = session.join("kwokctl.yaml");
+    write(&config, &settings(programs, ports, hardware, session))?;
+    write(&audit_policy(session), include_str!("../../manifests/audit-policy.yaml"))?;
+    let path = stub_path(session)?;
+    let dir = cluster_dir(session);
+    fs::create_dir_all(&dir).map_err(ClusterError::file("create", &dir))?;
+    // kwokctl puts logs below its own folder; with the run they outlive the cluster, however it ends.
+    std::os::unix::fs::symlink(logs, dir.join("logs"))
+        .map_err(ClusterError::file("link", &dir.join("logs")))?;
+    run_kwokctl(programs, session, logs, &config, path).await?;
+
+    let mut components = vec![];
+    for program in [
+        &programs.etcd,
+        &programs.kube_apiserver,
+        &programs.kube_controller_manager,
+        &programs.kwok,
+    ] {
+        let stem = program.file_stem().unwrap_or_default().to_string_lossy();
+        let pid_file = dir.join("pids").join(format!("{stem}.pid"));
+        let text =
+            fs::read_to_string(&pid_file).map_err(ClusterError::file("read", &pid_file))?;
+        let pid = text.trim().parse().map_err(|_| ClusterError::Unexpected {
+            what: pid_file.display().to_string(),
+            detail: format!("no process id: {text}"),
+        })?;
+        components.push((stem.to_string(), pid, logs.join(format!("{stem}.log"))));
+    }
+    Ok(components)
+}
+
+async fn run_kwokctl(
+    programs: &Programs,
+    session: &Path,
+    logs: &Path,
+    config: &Path,
+    path: OsString,
+) -> Result<(), ClusterError> {
+    let log = logs.join("kwokctl.log");
+    let output = fs::File::create(&log).map_err(ClusterError::file("create", &log))?;
+    let errors = output
+        .try_clone()
+        .map_err(ClusterError::file("open", &log))?;
+    let started = Instant::now();
+    let mut child = Command::new(&programs.kwokctl)
+        .args(["create", "cluster", "--name", NAME])
+        // Empty: do not touch the user's own kubeconfig.
+        .arg("--kubeconfig=")
+        .arg("--config")
+        .arg(config)
+        .env_clear()
+        .envs(super::environment(session))
+        .env("PATH", path)
+        .env("KWOK_WORKDIR", kwokctl_workdir(session))
+        .current_dir(session)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|source| ClusterError::Start {
+            component: "kwokctl".into(),
+            program: programs.kwokctl.clone(),
+            source,
+        })?;
+    let Ok(status) = tokio::time::timeout(TIMEOUT, child.wait()).await else {
+        let lines = supervisor::tail(&log, 0);
+        return Err(ClusterError::NotReady {
+            what: "the cluster that kwokctl starts".into(),
+            secs: started.elapsed().as_secs(),
+            last: lines.last().cloned().unwrap_or_default(),
+        });
+    };
+    let status = status.map_err(ClusterError::file("run", &programs.kwokctl))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(ClusterError::Died {
+        component: "kwokctl".into(),
+        how: format!("failed ({status})"),
+        tail: tail_text(&log),
+        log,
+    })
+}
+
+/// The last lines of a log as one text.
+pub(super) fn tail_text(log: &Path) -> String {
+    let lines = supervisor::tail(log, 0);
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+}
+
+fn audit_policy(session: &Path) -> PathBuf {
+    session.join("audit-policy.yaml")
+}
+
+/// kwokctl's configuration: its own options, kwok's, and the stages that kwok plays.
+fn settings(
+    programs: &Programs,
+    ports: Ports,
+    hardware: &HardwarePlan,
+    session: &Path,
+) -> String {
+    let mut documents = manifest::parse_all(include_str!("../../kwok/kwokctl.yaml"));
+    let kwokctl = &mut documents[0];
+    for (option, value) in [
+        ("etcdPort", json!(ports.etcd)),
+        ("etcdPeerPort", json!(ports.etcd_peer)),
+        ("kubeApiserverPort", json!(ports.apiserver)),
+        ("kubeControllerManagerPort", json!(ports.controller_manager)),
+        ("kwokControllerPort", json!(ports.kwok)),
+        ("kubeAuditPolicy", json!(audit_policy(session))),
+        ("etcdBinary", json!(programs.etcd)),
+        ("kubeApiserverBinary", json!(programs.kube_apiserver)),
+        (
+            "kubeControllerManagerBinary",
+            json!(programs.kube_controller_manager),
+        ),
+        ("kwokControllerBinary", json!(programs.kwok)),
+        ("kubectlBinary", json!(stub(session))),
+    ] {
+        manifest::set(kwokctl, &format!("options/{option}"), value);
+    }
+    documents.extend(manifest::parse_all(include_str!(
+        "../../kwok/node-stages.yaml"
+    )));
+    documents.extend(pod_stages(hardware));
+    manifest::render(&documents)
+}
+
+/// The pods' stages with the hardware's delays in them.
+fn pod_stages(hardware: &HardwarePlan) -> Vec<Value> {
+    let mut stages = manifest::parse_all(include_str!("../../kwok/pod-stages.yaml"));
+    let delay = Duration::try_from_secs_f64(hardware.device_plugin_delay_secs).unwrap_or_default();
+    for stage in &mut stages {
+        if stage["metadata"]["name"] == "pod-device-plugin" {
+            let millis = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+            manifest::set(stage, "spec/delay/durationMilliseconds", millis);
+        }
+    }
+    stages
+}
+
+fn stub(session: &Path) -> PathBuf {
+    session.join("bin").join("kubectl")
+}
+
+/// kwokctl asks kubectl whether the API server answers, and downloads one where there is none. The harness asks by itself,
+/// so that kwokctl gets a search path with nothing but a kubectl that always agrees.
+fn stub_path(session: &Path) -> Result<OsString, ClusterError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = stub(session);
+    let dir = session.join("bin");
+    fs::create_dir_all(&dir).map_err(ClusterError::file("create", &dir))?;
+    let write_stub = || -> std::io::Result<()> {
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o755)
+            .open(&path)?;
+        std::io::Write::write_all(&mut file, b"#!/bin/sh\nexit 0\n")
+    };
+    write_stub().map_err(ClusterError::file("write", &path))?;
+    Ok(dir.into())
+}
+
+/// Writes a file of the session.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
+    fs::write(path, text).map_err(ClusterError::file("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_plugins_delay_reaches_its_stage_and_no_other() {
+        let stages = pod_stages(&HardwarePlan {
+            device_plugin_delay_secs: 0.25,
+        });
+        let delays: Vec<_> = stages
+            .iter()
+            .filter_map(|s| s["spec"]["delay"]["durationMilliseconds"].as_u64())
+            .collect();
+        assert_eq!(delays, [250]);
+    }
+
+    #[test]
+    fn the_controller_managers_limit_is_the_one_it_is_started_with() {
+        let limit = controller_manager_limit().unwrap();
+        assert!(limit.qps > 0.0 && limit.burst > 0);
+    }
+}
