@@ -1,7 +1,7 @@
 //! The experiments of a round in the order in which they are submitted. Pure.
 
 use crate::plan::workload::Group;
-use crate::plan::{Round, Stage};
+use crate::plan::Round;
 
 /// One experiment of a round.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,9 +12,9 @@ pub struct Member<'a> {
     pub group: &'a Group,
 }
 
-/// The experiments of round `number` of `stage`, in submission order.
+/// The experiments of round `number` of the stage called `stage`, in submission order.
 #[must_use]
-pub fn members<'a>(stage: &Stage, number: usize, round: &'a Round) -> Vec<Member<'a>> {
+pub fn members<'a>(stage: &str, number: u32, round: &'a Round) -> Vec<Member<'a>> {
     let mut order: Vec<&Group> = Vec::new();
     if round.interleave {
         let longest = round.groups.iter().map(|g| g.count).max().unwrap_or(0);
@@ -30,7 +30,7 @@ pub fn members<'a>(stage: &Stage, number: usize, round: &'a Round) -> Vec<Member
         .into_iter()
         .enumerate()
         .map(|(index, group)| Member {
-            name: format!("{}-{number}-{index:03}", stage.name),
+            name: format!("{stage}-{number}-{index:03}"),
             group,
         })
         .collect()
@@ -50,29 +50,29 @@ mod tests {
         }
     }
 
-    fn cards(interleave: bool) -> Vec<u32> {
+    fn submitted(groups: Vec<Group>, interleave: bool) -> Vec<(String, u32)> {
         let round = Round {
             start: RoundStart::AtSecs(0.0),
-            groups: vec![group(1, 8), group(3, 1)],
+            groups,
             interleave,
         };
-        let stage = Stage { name: "burst".into(), rounds: vec![round.clone()] };
-        let members = members(&stage, 0, &round);
-        assert_eq!(members[3].name, "burst-0-003");
-        members.iter().map(|m| m.group.request.cards).collect()
+        members("burst", 2, &round)
+            .into_iter()
+            .map(|m| (m.name, m.group.request.cards))
+            .collect()
     }
 
     #[test]
-    fn groups_follow_each_other_or_take_turns() {
-        assert_eq!(cards(false), [8, 1, 1, 1]);
-        let round = Round {
-            start: RoundStart::AtSecs(0.0),
-            groups: vec![group(1, 8), group(2, 1), group(2, 2)],
-            interleave: true,
-        };
-        let stage = Stage { name: "burst".into(), rounds: vec![round.clone()] };
-        let order: Vec<u32> =
-            members(&stage, 0, &round).iter().map(|m| m.group.request.cards).collect();
-        assert_eq!(order, [8, 1, 2, 1, 2]);
+    fn groups_follow_each_other() {
+        let order = submitted(vec![group(1, 8), group(2, 1)], false);
+        let expected = [("burst-2-000", 8), ("burst-2-001", 1), ("burst-2-002", 1)];
+        assert_eq!(order, expected.map(|(name, cards)| (name.to_owned(), cards)));
+    }
+
+    #[test]
+    fn interleaved_groups_take_turns_until_each_is_used_up() {
+        let order = submitted(vec![group(1, 8), group(3, 1), group(2, 2)], true);
+        let cards: Vec<u32> = order.into_iter().map(|(_, cards)| cards).collect();
+        assert_eq!(cards, [8, 1, 2, 1, 2, 1]);
     }
 }
