@@ -1,1 +1,36 @@
-//! To be written.
+//! What happened: one record an experiment, while it runs and afterwards.
+//!
+//! In: the plan, announcements of the driver, watches on Jobs, Workloads and pods, and afterwards the audit log. Out:
+//! records, the 1 s series, figures. It must never change anything in the cluster, watch nodes, or say that something
+//! happened which was not seen.
+//!
+//! - [`Clock`]: the run's time line
+//! - [`Observer`]: the live part; [`state`] and [`experiment`] are its core, a pure state machine
+//! - [`live`]: snapshots for progress
+//! - [`audit`]: the audit log, joined into the records afterwards
+//! - [`usage`], [`latency`], [`hlog`]: card-seconds, percentiles, histograms
+//! - [`figures`]: all of it as a [`crate::run_folder::RunSummary`]
+//! - [`disturbed`]: faults of host and harness, with remedies
+
+pub mod audit;
+pub mod clock;
+pub mod disturbed;
+pub mod experiment;
+pub mod figures;
+pub mod hlog;
+pub mod latency;
+pub mod live;
+mod objects;
+mod observe;
+pub mod process;
+pub mod state;
+mod tick;
+pub mod usage;
+mod watch;
+
+pub use clock::{Clock, ClockJump};
+pub use live::{Live, LiveCards, LiveTenant};
+pub use objects::{NAME_LABEL, TENANT_LABEL};
+pub use observe::{Observation, ObserveError, Observer};
+pub use state::Submission;
+pub use tick::Pids;

@@ -2,9 +2,56 @@
 //!
 //! In: records, series, component exits. Out: files that stay readable after a crash at any moment. Never talks to a
 //! cluster.
+//!
+//! ```text
+//! <session>/summary.json              what was measured; rewritten whole after each run
+//! <session>/<run>/run.json            settings, versions, machine; written before the run starts
+//!                 jobs.jsonl          records, appended as each ends; replaced once the audit log is joined
+//!                 usage.csv           cards by state and team, each second
+//!                 components.csv      CPU and memory by process, each second
+//!                 restarts.jsonl      exits of components
+//!                 latency.hlog        HDR histograms by team, class and phase
+//!                 calls.json          API calls by component
+//!                 logs/
+//! ```
 
+mod append;
+pub mod info;
+pub mod reader;
 pub mod record;
+pub mod series;
 pub mod summary;
+pub mod writer;
 
+pub use append::replace;
+pub use info::{Program, RunInfo};
+pub use reader::{ReadError, Run, Session};
 pub use record::{Attempt, AttemptEnd, Outcome, Phase, Record};
-pub use summary::{HamiKind, HamiSource, Summary};
+pub use series::{CallCounts, Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
+pub use summary::{
+    Accuracy, CardSeconds, Disturbance, HamiKind, HamiSource, Harness, Lag, Latency, Percentile,
+    RunSummary, Summary, TenantSummary,
+};
+pub use writer::{RunWriter, SessionWriter, Trouble, WriteError};
+
+/// Names of the files in the folders.
+pub mod files {
+    /// In a session's folder.
+    pub const SUMMARY: &str = "summary.json";
+    /// In a run's folder.
+    pub const RUN: &str = "run.json";
+    /// In a run's folder.
+    pub const JOBS: &str = "jobs.jsonl";
+    /// In a run's folder.
+    pub const USAGE: &str = "usage.csv";
+    /// In a run's folder.
+    pub const COMPONENTS: &str = "components.csv";
+    /// In a run's folder.
+    pub const RESTARTS: &str = "restarts.jsonl";
+    /// In a run's folder.
+    pub const HLOG: &str = "latency.hlog";
+    /// In a run's folder.
+    pub const CALLS: &str = "calls.json";
+    /// Folder in a run's folder.
+    pub const LOGS: &str = "logs";
+}

@@ -22,7 +22,7 @@ pub enum Outcome {
 }
 
 /// How an attempt ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AttemptEnd {
     /// The pod succeeded.
@@ -31,20 +31,26 @@ pub enum AttemptEnd {
     Failed,
     /// Kueue took the quota back (preemption).
     Preempted,
-    /// The pod was evicted or deleted by something else.
+    /// The pod was evicted or deleted by something else, or by what was not seen (a lost watch).
     Evicted,
     /// The observation ended first.
+    #[default]
     Unfinished,
 }
 
 /// One admission and its pod.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+///
+/// A pod that replaces an evicted one under the same admission is an attempt of its own, without the admission's
+/// stamps: the quota is accounted once, to the attempt before. The stamps of one attempt come from several watches,
+/// so that two of them may be a few milliseconds out of step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     /// Quota reserved: the Workload's `QuotaReserved` condition turned true.
     pub reserved_secs: Option<f64>,
     /// Workload admitted.
     pub admitted_secs: Option<f64>,
-    /// Quota given back: Workload finished, evicted or its quota reservation lost.
+    /// Quota given back: Workload finished or gone, or its quota reservation lost. (An eviction alone gives nothing
+    /// back: Kueue holds the quota until the evicted pods are inactive.)
     pub released_secs: Option<f64>,
     /// Name of the pod.
     pub pod: Option<String>,
@@ -74,6 +80,18 @@ impl Attempt {
     pub fn bind_secs(&self) -> Option<f64> {
         self.bound_audit_secs.or(self.bound_secs)
     }
+
+    /// Whether quota is held for it.
+    #[must_use]
+    pub fn holds_quota(&self) -> bool {
+        self.reserved_secs.is_some() && self.released_secs.is_none()
+    }
+
+    /// Whether its pod exists and has not ended.
+    #[must_use]
+    pub fn holds_pod(&self) -> bool {
+        self.pod.is_some() && self.ended_secs.is_none()
+    }
 }
 
 /// One experiment.
@@ -101,7 +119,7 @@ pub struct Record {
     pub submitted_secs: Option<f64>,
     /// When the create call was answered.
     pub created_secs: Option<f64>,
-    /// Error of the create call, if it was refused.
+    /// Error of the create call, if it was refused; or that the Job or pod was deleted before it was done.
     pub error: Option<String>,
     /// Its attempts in order; empty if it was never given quota and never had a pod.
     pub attempts: Vec<Attempt>,
@@ -109,6 +127,45 @@ pub struct Record {
     pub finished_secs: Option<f64>,
     /// How it ended.
     pub outcome: Outcome,
+}
+
+impl Record {
+    /// Moves every stamp `by` seconds earlier.
+    pub fn shift(&mut self, by: f64) {
+        self.intended_secs -= by;
+        let own = [
+            &mut self.submitted_secs,
+            &mut self.created_secs,
+            &mut self.finished_secs,
+        ];
+        let attempts = self.attempts.iter_mut().flat_map(|a| {
+            [
+                &mut a.reserved_secs,
+                &mut a.admitted_secs,
+                &mut a.released_secs,
+                &mut a.pod_created_secs,
+                &mut a.bound_secs,
+                &mut a.bound_audit_secs,
+                &mut a.running_secs,
+                &mut a.ended_secs,
+            ]
+        });
+        for stamp in own.into_iter().chain(attempts).flatten() {
+            *stamp -= by;
+        }
+    }
+
+    /// When its first pod was bound, by the bind time of record.
+    #[must_use]
+    pub fn first_bind_secs(&self) -> Option<f64> {
+        self.attempts.iter().find_map(Attempt::bind_secs)
+    }
+
+    /// How late it was submitted, seconds; `None` if it was not.
+    #[must_use]
+    pub fn lateness_secs(&self) -> Option<f64> {
+        self.submitted_secs.map(|at| at - self.intended_secs)
+    }
 }
 
 /// Spans of an experiment's life whose latencies are recorded.

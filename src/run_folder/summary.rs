@@ -171,6 +171,9 @@ pub struct Latency {
     pub p99: Percentile,
     /// Largest.
     pub max: Percentile,
+    /// The samples themselves, sorted, where there are fewer than 20; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<Percentile>,
 }
 
 /// A percentile: seconds, `{"over": secs}` when it falls on a censored sample, or null with too few samples.
@@ -191,10 +194,14 @@ pub enum Percentile {
 /// How well the live view agreed with the audit log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accuracy {
-    /// Watch receipt of a binding minus the audit log's stamp; null without audit evidence.
+    /// Watch receipt of a binding minus the audit log's stamp of its request (so it holds the call's own duration too); null without audit evidence.
     pub watch_lag_ms: Option<Lag>,
     /// Times a watch was lost and re-listed.
     pub relists: u32,
+    /// Times a watch broke and was taken up again where it broke: nothing lost, but some stamps late.
+    pub interruptions: u32,
+    /// Stamps of the records that must exist (the experiment was done) but were not seen.
+    pub missing_stamps: u32,
     /// Bindings in the audit log that no record matched, or the reverse.
     pub unmatched_bindings: u32,
 }
@@ -221,4 +228,6 @@ pub struct Harness {
     pub late_submits: u32,
     /// The latest submission's lateness, milliseconds.
     pub max_submit_lateness_ms: f64,
+    /// Times its one-second tick came more than 500 ms late.
+    pub late_ticks: u32,
 }

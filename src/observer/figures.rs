@@ -1,0 +1,158 @@
+//! A run's figures: records, audit and usage brought together as its part of the summary.
+
+use std::collections::BTreeMap;
+
+use super::audit::AuditFigures;
+use super::disturbed::{disturbances, late_submits};
+use super::latency::{distribution, samples};
+use super::observe::Observation;
+use super::usage::card_seconds;
+use crate::plan::{Plan, RoundStart, TenantPlan};
+use crate::run_folder::{
+    Accuracy, AttemptEnd, CardSeconds, Disturbance, Harness, Latency, Outcome, Record, RunSummary,
+    RunWriter, TenantSummary,
+};
+
+/// What only the caller knows about a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunFacts {
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// Folder of the run, relative to the session's.
+    pub folder: String,
+    /// From the start of bring-up to the first Job admissible, seconds.
+    pub bring_up_secs: f64,
+    /// From the start of bring-up to the end of tear-down, seconds.
+    pub wall_secs: f64,
+    /// Restarts of each supervised component.
+    pub restarts: BTreeMap<String, u32>,
+    /// Disturbances that were noticed elsewhere, e.g. an interruption.
+    pub disturbed: Vec<Disturbance>,
+}
+
+/// Brings a run's figures together. Join the audit log into the observation's records first.
+#[must_use]
+pub fn summarise(
+    plan: &Plan,
+    observation: &Observation,
+    audit: Option<&AuditFigures>,
+    writer: &RunWriter,
+    facts: RunFacts,
+) -> RunSummary {
+    let end = observation.end_secs;
+    let accounts = card_seconds(plan, &observation.records, end);
+    let mut missing_stamps = 0;
+    let tenants = plan
+        .tenants
+        .iter()
+        .zip(accounts)
+        .map(|(tenant, account)| {
+            let own: Vec<&Record> = observation
+                .records
+                .iter()
+                .filter(|r| r.tenant == tenant.name)
+                .collect();
+            let (summary, missing) = tenant_summary(tenant, &own, account, end);
+            missing_stamps += missing;
+            summary
+        })
+        .collect();
+    let mut disturbed = facts.disturbed;
+    disturbed.extend(disturbances(observation, audit, missing_stamps, writer));
+    let (late_submits, max_submit_lateness_ms) = late_submits(&observation.records);
+    RunSummary {
+        arm: plan.arm.clone(),
+        repeat: facts.repeat,
+        folder: facts.folder,
+        bring_up_secs: facts.bring_up_secs,
+        wall_secs: facts.wall_secs,
+        observed_secs: end,
+        disturbed,
+        tenants,
+        restarts: facts.restarts,
+        calls_per_pod: audit.map_or_else(BTreeMap::new, |a| a.calls.per_bound_pod.clone()),
+        accuracy: Accuracy {
+            watch_lag_ms: audit.and_then(|a| a.watch_lag_ms),
+            relists: observation.relists,
+            interruptions: observation.interruptions,
+            missing_stamps,
+            unmatched_bindings: audit.map_or(0, |a| a.unmatched_bindings),
+        },
+        harness: Harness {
+            cpu_secs: observation.harness.cpu_secs,
+            peak_rss_mib: observation.harness.peak_rss_mib,
+            late_submits,
+            max_submit_lateness_ms,
+            late_ticks: observation.harness.late_ticks,
+        },
+    }
+}
+
+fn tenant_summary(
+    tenant: &TenantPlan,
+    records: &[&Record],
+    mut account: CardSeconds,
+    end_secs: f64,
+) -> (TenantSummary, u32) {
+    let with = |outcome| count(records.iter().filter(|r| r.outcome == outcome).count());
+    let submitted = count(records.len());
+    // Rounds of a closed loop that were never reached are work left undone all the same.
+    let never_submitted = due(tenant, end_secs).saturating_sub(submitted);
+    let unfinished = with(Outcome::Unfinished) + never_submitted;
+    let last = records
+        .iter()
+        .filter_map(|r| r.finished_secs)
+        .reduce(f64::max);
+    let makespan_secs = last.filter(|_| unfinished == 0);
+    account.reserved = tenant
+        .reserved_cards
+        .map(|cards| f64::from(cards) * makespan_secs.unwrap_or(end_secs));
+    let taken_back = |a: &&crate::run_folder::Attempt| {
+        matches!(a.end, AttemptEnd::Preempted | AttemptEnd::Evicted)
+    };
+    let (samples, missing) = samples(records.iter().copied(), end_secs);
+    let mut latency: BTreeMap<String, BTreeMap<String, Latency>> = BTreeMap::new();
+    for ((class, phase), samples) in samples {
+        latency
+            .entry(class)
+            .or_default()
+            .insert(phase.name().to_owned(), distribution(&samples));
+    }
+    let summary = TenantSummary {
+        name: tenant.name.clone(),
+        makespan_secs,
+        ideal_secs: tenant.ideal_secs,
+        experiments: submitted + never_submitted,
+        failed: with(Outcome::Failed),
+        unfinished,
+        evictions: count(
+            records
+                .iter()
+                .flat_map(|r| &r.attempts)
+                .filter(taken_back)
+                .count(),
+        ),
+        card_seconds: account,
+        latency,
+    };
+    (summary, missing)
+}
+
+/// Experiments of the team's timeline that were due by `end_secs`; of a closed loop, all.
+fn due(tenant: &TenantPlan, end_secs: f64) -> u32 {
+    tenant
+        .stages
+        .iter()
+        .flat_map(|stage| &stage.rounds)
+        .filter(|round| match round.start {
+            RoundStart::AtSecs(at) => at < end_secs,
+            RoundStart::ThinkSecs(_) => true,
+        })
+        .flat_map(|round| &round.groups)
+        .map(|group| group.count)
+        .sum()
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

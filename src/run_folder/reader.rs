@@ -1,0 +1,267 @@
+//! Reads sessions and runs back, whatever state a crash left them in.
+//!
+//! What is missing or damaged beyond use is one clear error; what is merely incomplete is read as far as it goes, with a
+//! note that says so.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
+use super::summary::SCHEMA;
+use super::{Record, RunInfo, Summary, files};
+
+/// Why a session or run can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// There is no such folder.
+    #[error("{} does not exist; name a session's folder, such as one under runs/", .0.display())]
+    Missing(PathBuf),
+    /// The folder is something else.
+    #[error("{} is no {what} of headroom: it has no {file}", path.display())]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+        /// What was looked for: session or run.
+        what: &'static str,
+        /// The file that makes it one.
+        file: &'static str,
+    },
+    /// The file system refuses.
+    #[error("can't read {}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the file system said.
+        #[source]
+        error: io::Error,
+    },
+    /// Not what headroom writes.
+    #[error("{} is damaged or not written by headroom: {error}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        error: String,
+    },
+    /// Written by a later headroom.
+    #[error(
+        "{} has schema {found}, this headroom reads up to {SCHEMA}; use a newer headroom",
+        path.display()
+    )]
+    Future {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: u64,
+    },
+}
+
+/// A session read back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// Its summary.
+    pub summary: Summary,
+}
+
+impl Session {
+    /// Reads a session's summary from its folder, or from the path of its `summary.json`.
+    ///
+    /// # Errors
+    /// If it is missing, foreign, damaged or of a later schema.
+    pub fn load(path: &Path) -> Result<Self, ReadError> {
+        let dir = match path.file_name() {
+            Some(name) if name == files::SUMMARY => path.parent().unwrap_or(path),
+            _ => path,
+        };
+        let summary = versioned(dir, "session", files::SUMMARY)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            summary,
+        })
+    }
+
+    /// Reads the run whose folder is named `folder` in the summary.
+    ///
+    /// # Errors
+    /// As [`Run::load`].
+    pub fn run(&self, folder: &str) -> Result<Run, ReadError> {
+        Run::load(&self.dir.join(folder))
+    }
+}
+
+/// A run read back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// Its `run.json`.
+    pub info: RunInfo,
+    /// Its records; after a crash, those that had ended.
+    pub records: Vec<Record>,
+    /// Its usage series.
+    pub usage: Vec<UsageRow>,
+    /// Its components' CPU and memory.
+    pub components: Vec<ComponentRow>,
+    /// Exits of its components.
+    pub exits: Vec<ComponentExit>,
+    /// Its API calls; `None` if the run did not get that far or has no audit log.
+    pub calls: Option<Calls>,
+    /// What was incomplete, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Run {
+    /// Reads a run's folder.
+    ///
+    /// # Errors
+    /// If `run.json` is missing, foreign, damaged or of a later schema, or if another file is damaged anywhere but at
+    /// its end.
+    pub fn load(dir: &Path) -> Result<Self, ReadError> {
+        let info = versioned(dir, "run", files::RUN)?;
+        let mut notes = Vec::new();
+        let records: Vec<Record> = lines(&dir.join(files::JOBS), &mut notes, json_line)?;
+        let exits = lines(&dir.join(files::RESTARTS), &mut notes, json_line)?;
+        let usage = csv(&dir.join(files::USAGE), &mut notes)?;
+        let components = csv(&dir.join(files::COMPONENTS), &mut notes)?;
+        let path = dir.join(files::CALLS);
+        let calls = match read(&path) {
+            Ok(text) => Some(parse(&path, &text)?),
+            Err(ReadError::Missing(_)) => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Self {
+            dir: dir.to_owned(),
+            info,
+            records: last_of_each(records),
+            usage,
+            components,
+            exits,
+            calls,
+            notes,
+        })
+    }
+}
+
+/// While running, a record is appended again should its object turn up after all; the later one holds.
+fn last_of_each(records: Vec<Record>) -> Vec<Record> {
+    let mut kept: Vec<Record> = Vec::with_capacity(records.len());
+    let mut index = std::collections::HashMap::new();
+    for record in records {
+        let key = (record.tenant.clone(), record.name.clone());
+        match index.get(&key) {
+            Some(&i) => kept[i] = record,
+            None => {
+                index.insert(key, kept.len());
+                kept.push(record);
+            }
+        }
+    }
+    kept
+}
+
+/// Reads a JSON file whose `schema` must be one that this program knows.
+fn versioned<T: DeserializeOwned>(
+    dir: &Path,
+    what: &'static str,
+    file: &'static str,
+) -> Result<T, ReadError> {
+    if !dir.exists() {
+        return Err(ReadError::Missing(dir.to_owned()));
+    }
+    let path = dir.join(file);
+    let text = match read(&path) {
+        Err(ReadError::Missing(_)) => {
+            return Err(ReadError::Foreign {
+                path: dir.to_owned(),
+                what,
+                file,
+            });
+        }
+        other => other?,
+    };
+    // The schema's number first: a later schema may lack what this one asks for.
+    let value: serde_json::Value = parse(&path, &text)?;
+    match value.get("schema").and_then(serde_json::Value::as_u64) {
+        Some(found) if found > u64::from(SCHEMA) => Err(ReadError::Future { path, found }),
+        Some(_) => parse(&path, &text),
+        None => Err(ReadError::Corrupt {
+            path,
+            error: "it has no schema number".to_owned(),
+        }),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
+    fs::read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            ReadError::Missing(path.to_owned())
+        }
+        _ => ReadError::Io {
+            path: path.to_owned(),
+            error,
+        },
+    })
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, ReadError> {
+    serde_json::from_slice(text).map_err(|error| ReadError::Corrupt {
+        path: path.to_owned(),
+        error: error.to_string(),
+    })
+}
+
+fn json_line<T: DeserializeOwned>(line: &str) -> Result<T, String> {
+    serde_json::from_str(line).map_err(|error| error.to_string())
+}
+
+/// Reads whole lines. A last line without its end is left out and noted, a missing file is noted, an empty line skipped.
+fn lines<T>(
+    path: &Path,
+    notes: &mut Vec<String>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, ReadError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let bytes = match read(path) {
+        Err(ReadError::Missing(_)) => {
+            notes.push(format!("{name} is missing"));
+            return Ok(Vec::new());
+        }
+        other => other?,
+    };
+    let whole = match bytes.iter().rposition(|b| *b == b'\n') {
+        Some(end) => &bytes[..=end],
+        None => &[],
+    };
+    if whole.len() < bytes.len() {
+        notes.push(format!(
+            "{name}: the last line is incomplete and was left out"
+        ));
+    }
+    let corrupt = |number: usize, error: String| ReadError::Corrupt {
+        path: path.to_owned(),
+        error: format!("line {number}: {error}"),
+    };
+    let mut rows = Vec::new();
+    for (i, line) in whole.split(|b| *b == b'\n').enumerate() {
+        let line = std::str::from_utf8(line).map_err(|e| corrupt(i + 1, e.to_string()))?;
+        if !line.trim().is_empty() {
+            rows.push(parse(line).map_err(|e| corrupt(i + 1, e))?);
+        }
+    }
+    Ok(rows)
+}
+
+fn csv<R: CsvRow>(path: &Path, notes: &mut Vec<String>) -> Result<Vec<R>, ReadError> {
+    let rows = lines(path, notes, |line| {
+        if line == R::HEADER {
+            return Ok(None);
+        }
+        R::from_csv(line).map(Some)
+    })?;
+    Ok(rows.into_iter().flatten().collect())
+}

@@ -1,0 +1,272 @@
+//! Writes a session's folder and its runs' folders.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+
+use super::append::{Appender, replace};
+use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
+use super::{Record, RunInfo, Summary, files};
+
+/// What could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("can't write {path}: {error}; free some disk space or choose another folder with --out", path = path.display())]
+pub struct WriteError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What the file system said.
+    #[source]
+    pub error: io::Error,
+}
+
+impl WriteError {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        |error| Self {
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    /// Whether the disk (or a quota on it) is full.
+    #[must_use]
+    pub fn disk_full(&self) -> bool {
+        matches!(
+            self.error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
+    }
+}
+
+/// Writes a session's folder.
+#[derive(Debug)]
+pub struct SessionWriter {
+    dir: PathBuf,
+}
+
+impl SessionWriter {
+    /// Makes the session's folder, with parents, and writes a first summary into it.
+    ///
+    /// # Errors
+    /// If the folder holds a session already, or can't be made or written.
+    pub fn create(dir: &Path, summary: &Summary) -> Result<Self, WriteError> {
+        fs::create_dir_all(dir).map_err(WriteError::at(dir))?;
+        let path = dir.join(files::SUMMARY);
+        if path.exists() {
+            let error = io::Error::new(io::ErrorKind::AlreadyExists, "it holds a session already");
+            return Err(WriteError::at(dir)(error));
+        }
+        let session = Self {
+            dir: dir.to_owned(),
+        };
+        session.summary(summary)?;
+        Ok(session)
+    }
+
+    /// The session's folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Writes the summary as it stands; after each run, and at the end with `complete`.
+    ///
+    /// # Errors
+    /// If it can't be written; the last one stays.
+    pub fn summary(&self, summary: &Summary) -> Result<(), WriteError> {
+        json(&self.dir.join(files::SUMMARY), summary)
+    }
+
+    /// Makes the folder of a run and opens its files.
+    ///
+    /// # Errors
+    /// If the folder exists or can't be made or written.
+    pub fn run(&self, folder: &str, info: &RunInfo) -> Result<RunWriter, WriteError> {
+        RunWriter::create(&self.dir.join(folder), info)
+    }
+}
+
+/// Writes a run's folder. Rows are kept in memory until [`RunWriter::flush`], which is called about once a second.
+///
+/// Rows never fail: what can't be written is kept and tried again, and [`RunWriter::troubles`] says what went wrong.
+#[derive(Debug)]
+pub struct RunWriter {
+    dir: PathBuf,
+    jobs: Appender,
+    usage: Appender,
+    restarts: Appender,
+    components: Appender,
+    /// First error of each file, by file name.
+    troubles: Mutex<BTreeMap<String, Trouble>>,
+}
+
+/// Evidence that could not be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// Whether the disk (or a quota on it) was full.
+    pub disk_full: bool,
+    /// What could not be written, and why.
+    pub detail: String,
+}
+
+impl RunWriter {
+    /// Makes the folder of a run, its `logs` folder and its files.
+    ///
+    /// # Errors
+    /// If it exists or can't be made or written.
+    pub fn create(dir: &Path, info: &RunInfo) -> Result<Self, WriteError> {
+        if let Some(parent) = dir.parent() {
+            fs::create_dir_all(parent).map_err(WriteError::at(parent))?;
+        }
+        fs::create_dir(dir).map_err(WriteError::at(dir))?;
+        let logs = dir.join(files::LOGS);
+        fs::create_dir(&logs).map_err(WriteError::at(&logs))?;
+        let open = |name: &str| {
+            let path = dir.join(name);
+            Appender::create(&path).map_err(WriteError::at(&path))
+        };
+        let run = Self {
+            dir: dir.to_owned(),
+            jobs: open(files::JOBS)?,
+            usage: open(files::USAGE)?,
+            restarts: open(files::RESTARTS)?,
+            components: open(files::COMPONENTS)?,
+            troubles: Mutex::default(),
+        };
+        run.usage.line(UsageRow::HEADER);
+        run.components.line(ComponentRow::HEADER);
+        run.info(info)?;
+        run.flush();
+        Ok(run)
+    }
+
+    /// The run's folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The folder for components' logs.
+    #[must_use]
+    pub fn logs(&self) -> PathBuf {
+        self.dir.join(files::LOGS)
+    }
+
+    /// Path of the run's `latency.hlog`.
+    #[must_use]
+    pub fn hlog(&self) -> PathBuf {
+        self.dir.join(files::HLOG)
+    }
+
+    /// Writes `run.json`, again when something in it has become known.
+    ///
+    /// # Errors
+    /// If it can't be written; the last one stays.
+    pub fn info(&self, info: &RunInfo) -> Result<(), WriteError> {
+        json(&self.dir.join(files::RUN), info)
+    }
+
+    /// Adds a record that is final but for the audit log's stamps.
+    pub fn job(&self, record: &Record) {
+        self.jobs.line(&line(record));
+    }
+
+    /// Adds a row to `usage.csv`.
+    pub fn usage(&self, row: &UsageRow) {
+        self.usage.line(&row.to_csv());
+    }
+
+    /// Adds a row to `components.csv`.
+    pub fn component(&self, row: &ComponentRow) {
+        self.components.line(&row.to_csv());
+    }
+
+    /// Adds a line to `restarts.jsonl`.
+    pub fn exit(&self, exit: &ComponentExit) {
+        self.restarts.line(&line(exit));
+    }
+
+    /// Writes all rows that are pending. May wait for the disk.
+    pub fn flush(&self) {
+        for file in self.series() {
+            if let Err(error) = file.flush() {
+                let trouble = WriteError::at(file.path())(error);
+                let name = file
+                    .path()
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy();
+                let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = troubles
+                    .entry(name.into_owned())
+                    .or_insert_with(|| Trouble {
+                        disk_full: false,
+                        detail: trouble.to_string(),
+                    });
+                known.disk_full |= trouble.disk_full();
+            }
+        }
+    }
+
+    /// Replaces `jobs.jsonl` by the final records, in order of submission.
+    ///
+    /// # Errors
+    /// If it can't be written; what was appended while running stays.
+    ///
+    /// Nothing may be added by [`RunWriter::job`] afterwards: it would go to the file that was replaced.
+    pub fn records(&self, records: &[Record]) -> Result<(), WriteError> {
+        self.flush();
+        let mut text = String::new();
+        for record in records {
+            text.push_str(&line(record));
+            text.push('\n');
+        }
+        let path = self.dir.join(files::JOBS);
+        replace(&path, text.as_bytes()).map_err(WriteError::at(&path))
+    }
+
+    /// Writes `calls.json`.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn calls(&self, calls: &Calls) -> Result<(), WriteError> {
+        json(&self.dir.join(files::CALLS), calls)
+    }
+
+    /// What could not be written so far, at least for a while.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<Trouble> {
+        let troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = troubles.values().cloned().collect();
+        let lost: u64 = self.series().iter().map(|f| f.lost_lines()).sum();
+        if lost > 0 {
+            all.push(Trouble {
+                disk_full: false,
+                detail: format!("{lost} lines of the run's series could not be kept"),
+            });
+        }
+        all
+    }
+
+    fn series(&self) -> [&Appender; 4] {
+        [&self.jobs, &self.usage, &self.restarts, &self.components]
+    }
+}
+
+/// Writes a value as a JSON file, replacing it whole.
+fn json(path: &Path, value: &impl Serialize) -> Result<(), WriteError> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(io::Error::from)
+        .map_err(WriteError::at(path))?;
+    text.push(b'\n');
+    replace(path, &text).map_err(WriteError::at(path))
+}
+
+/// A value as one line of JSON. Records and exits have string keys and finite shapes only, so it can't fail; were it to,
+/// the empty line is skipped by readers.
+fn line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
