@@ -1,15 +1,17 @@
 //! headroom: a benchmark harness for GPU-sharing policy on Kubernetes.
 //!
 //! Modules in the order data flows: [`plan`] → [`components`] → [`cluster`] → [`tenants`] → [`driver`] → [`observer`]
-//! → [`run_folder`]; [`bench`] runs them one after the other. [`extender`] is a program of its own (the built-in
+//! → [`run_folder`]; [`bench`] runs them one after the other. [`charts`] and [`report`] read run folders only. [`extender`] is a program of its own (the built-in
 //! stand-in for HAMi) that nothing else imports.
 
 pub mod bench;
+pub mod charts;
 pub mod cluster;
 pub mod components;
 pub mod driver;
 pub mod extender;
 pub mod observer;
 pub mod plan;
+pub mod report;
 pub mod run_folder;
 pub mod tenants;
