@@ -5,6 +5,7 @@
 //! stand-in for HAMi) that nothing else imports.
 
 pub mod bench;
+pub mod cli;
 pub mod cluster;
 pub mod components;
 pub mod driver;

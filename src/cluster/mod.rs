@@ -154,6 +154,11 @@ impl Cluster {
         self.supervisor.components()
     }
 
+    /// Says at any time which components run, as [`Cluster::components`] does, without holding the cluster.
+    pub fn census(&self) -> impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static {
+        self.supervisor.census()
+    }
+
     /// Every exit of a component so far.
     #[must_use]
     pub fn exits(&self) -> Vec<Exit> {

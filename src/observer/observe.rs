@@ -264,7 +264,7 @@ impl Observer {
     /// When everything that was waited for is done, give a `settle` time of a second or two: the last experiments' quota is
     /// given back a little after they are done, and the observation ends once it was, or when that time is over. With a
     /// fixed window give zero.
-    pub async fn finish(self, settle: Duration) -> Observation {
+    pub async fn finish(&self, settle: Duration) -> Observation {
         let settled = self.until(|state, _| {
             let all = state
                 .experiments()

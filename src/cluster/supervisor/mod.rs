@@ -145,9 +145,17 @@ impl Supervisor {
     /// Components that run now, with their process ids.
     #[must_use]
     pub fn components(&self) -> Vec<(String, i32)> {
-        let state = self.shared.lock();
-        let running = state.running.iter();
-        running.map(|(name, r)| (name.clone(), r.pid)).collect()
+        self.census()()
+    }
+
+    /// Says at any time which components run, without holding the supervisor.
+    pub fn census(&self) -> impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static {
+        let shared = self.shared.clone();
+        move || {
+            let state = shared.lock();
+            let running = state.running.iter();
+            running.map(|(name, r)| (name.clone(), r.pid)).collect()
+        }
     }
 
     /// Every exit so far.
