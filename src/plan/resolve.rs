@@ -69,7 +69,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
             background: team.background,
             ideal_secs: None,
             stages,
-            published: input.published(name),
+            published: input.published(name, sizing.factor(team)),
         });
     }
     let mut plan = Plan {
@@ -405,7 +405,11 @@ impl Input<'_> {
         }
     }
 
-    fn published(&self, tenant: &str) -> BTreeMap<String, f64> {
+    /// Published figures of a team in this arm. They were measured at the file's size: at another there are none.
+    fn published(&self, tenant: &str, factor: f64) -> BTreeMap<String, f64> {
+        if factor.total_cmp(&1.0).is_ne() {
+            return BTreeMap::new();
+        }
         self.doc
             .expect
             .published

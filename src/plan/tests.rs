@@ -33,9 +33,16 @@ fn regimes_play_the_timeline_as_published() {
 #[test]
 fn the_closed_loop_has_its_fitted_ideals() {
     let timeline = Some("autoresearch-closed-loop".to_owned());
-    let plan = &regimes(&Overrides { timeline, ..Overrides::default() })[0];
+    let plan = &regimes(&Overrides {
+        timeline,
+        ..Overrides::default()
+    })[0];
     let ideal = |name: &str| {
-        plan.tenants.iter().find(|t| t.name == name).and_then(|t| t.ideal_secs).unwrap()
+        plan.tenants
+            .iter()
+            .find(|t| t.name == name)
+            .and_then(|t| t.ideal_secs)
+            .unwrap()
     };
     assert!((ideal("dedicated") - 450.0).abs() < 0.01);
     assert!((ideal("workstation") - 1090.5).abs() < 0.01);
