@@ -315,7 +315,7 @@ fn limits(plan: &Plan) -> BTreeMap<String, Option<ClientLimit>> {
             substrate::controller_manager_limit(),
         ),
         // kwok's client has no limiter.
-        ("kwok", None),
+        ("kwok-controller", None),
         (KUBE_SCHEDULER, Some(plan.scheduler.limit)),
         (HAMI, Some(plan.hami.limit)),
         (KUEUE, Some(plan.kueue.limit)),

@@ -17,6 +17,14 @@ use crate::plan::{ClientLimit, HardwarePlan};
 /// kwokctl's name for the cluster; each session has a kwokctl folder of its own.
 const NAME: &str = "headroom";
 
+/// The substrate's components, as kwokctl names their programs, pid files and logs.
+pub(super) const COMPONENTS: [&str; 4] = [
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kwok-controller",
+];
+
 /// What the substrate listens on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ports {
@@ -86,21 +94,15 @@ pub(super) async fn create(
     run_kwokctl(programs, session, logs, &config, path).await?;
 
     let mut components = vec![];
-    for program in [
-        &programs.etcd,
-        &programs.kube_apiserver,
-        &programs.kube_controller_manager,
-        &programs.kwok,
-    ] {
-        let stem = program.file_stem().unwrap_or_default().to_string_lossy();
-        let pid_file = dir.join("pids").join(format!("{stem}.pid"));
+    for name in COMPONENTS {
+        let pid_file = dir.join("pids").join(format!("{name}.pid"));
         let text =
             fs::read_to_string(&pid_file).map_err(ClusterError::file("read", &pid_file))?;
         let pid = text.trim().parse().map_err(|_| ClusterError::Unexpected {
             what: pid_file.display().to_string(),
             detail: format!("no process id: {text}"),
         })?;
-        components.push((stem.to_string(), pid, logs.join(format!("{stem}.log"))));
+        components.push((name.to_owned(), pid, logs.join(format!("{name}.log"))));
     }
     Ok(components)
 }
