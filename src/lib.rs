@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod components;
 pub mod driver;
 pub mod extender;
+pub mod machine;
 pub mod observer;
 pub mod plan;
 pub mod run_folder;
