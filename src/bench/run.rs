@@ -298,6 +298,6 @@ fn agents(programs: &Programs) -> BTreeMap<String, String> {
     BTreeMap::from([
         (base(&programs.kueue), cluster::KUEUE.into()),
         (base(&programs.hami), cluster::HAMI.into()),
-        (crate::extender::USER_AGENT_NAME.into(), cluster::HAMI.into()),
+        ("headroom-extender".into(), cluster::HAMI.into()),
     ])
 }

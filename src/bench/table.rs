@@ -2,14 +2,39 @@
 //!
 //! Pure: from a [`Summary`] and the plans of its runs to text.
 
+use std::fmt::Write as _;
+
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use crate::plan::Plan;
-use crate::run_folder::summary::{Latency, Percentile, RunSummary, TenantSummary};
+use crate::run_folder::{Latency, Percentile, RunSummary, Summary, TenantSummary};
 
-/// Renders one run's table. `plan` is the run's own.
+/// Renders one run of a session: what it is, the table, what restarted, what disturbed it. `plan` is the run's own.
 #[must_use]
-pub fn run_table(run: &RunSummary, plan: &Plan) -> String {
+pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
+    let quick = if session.quick { ", QUICK: a first look, not comparable" } else { "" };
+    let mut text = format!(
+        "{} / {}, repeat {}, compression {}{quick}\nHAMi: {}\n",
+        session.experiment, run.arm, run.repeat, session.compress, session.hami.label(),
+    );
+    text += &teams_table(run, plan);
+    let restarts: Vec<String> = run.restarts.iter().map(|(name, n)| format!("{name} {n}")).collect();
+    let _ = writeln!(text, "\nrestarts: {}", restarts.join(", "));
+    if let Some(lag) = run.accuracy.watch_lag_ms {
+        let _ = writeln!(
+            text,
+            "watch lag p50/p99/max: {:.1}/{:.1}/{:.1} ms; harness: {:.1} s CPU, {:.0} MiB, {} late submits (worst {:.1} ms)",
+            lag.p50, lag.p99, lag.max, run.harness.cpu_secs, run.harness.peak_rss_mib,
+            run.harness.late_submits, run.harness.max_submit_lateness_ms,
+        );
+    }
+    for disturbance in &run.disturbed {
+        let _ = writeln!(text, "DISTURBED ({}): {} → {}", disturbance.kind, disturbance.detail, disturbance.remedy);
+    }
+    text
+}
+
+fn teams_table(run: &RunSummary, plan: &Plan) -> String {
     let tenants: Vec<&TenantSummary> = run.tenants.iter().filter(|t| t.experiments > 0).collect();
     let dedicated = tenants
         .iter()

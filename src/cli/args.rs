@@ -84,6 +84,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<String>,
 
+    /// What shapes the cluster.
     #[command(flatten)]
     pub shape: ShapeArgs,
 
@@ -135,6 +136,7 @@ pub struct UpArgs {
     #[arg(value_name = "EXPERIMENT", default_value = "regimes")]
     pub experiment: String,
 
+    /// What shapes the cluster.
     #[command(flatten)]
     pub shape: ShapeArgs,
 }

@@ -136,8 +136,8 @@ async fn doctor(place: &Place) -> Exit {
             Verdict::Fail => "FAIL",
         };
         println!("{mark} {}: {}", check.name, check.detail);
-        if let Some(remedy) = &check.remedy {
-            println!("     → {remedy}");
+        if !check.remedy.is_empty() {
+            println!("     → {}", check.remedy);
         }
     }
     if checks.iter().any(|c| c.verdict == Verdict::Fail) { Exit::Failed } else { Exit::Done }
