@@ -132,3 +132,12 @@ pub(super) fn shorten(text: &str) -> String {
         })
         .collect()
 }
+
+/// A number as a user would write it.
+pub(super) fn number(value: f64) -> String {
+    if value == 0.0 || (1e-6..1e15).contains(&value.abs()) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
+    }
+}

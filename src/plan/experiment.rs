@@ -140,7 +140,7 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
 
 impl Experiment {
     /// Parses and checks an experiment. `source` is how errors name it.
-    fn from_text(source: &str, text: &str) -> Result<Self, PlanError> {
+    pub(super) fn from_text(source: &str, text: &str) -> Result<Self, PlanError> {
         let tree = tree::parse(source, text)?;
         let doc: Document = decode::decode(&tree)?;
         let check = Check { tree: &tree };
@@ -298,7 +298,3 @@ fn options(overrides: &Overrides) -> Result<Vec<Node>, PlanError> {
         .filter_map(|(option, path, value)| Some(Node::option(option, value?).nest(&path)))
         .collect())
 }
-
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;

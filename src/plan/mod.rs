@@ -17,6 +17,8 @@ pub mod schedule;
 pub mod schema;
 mod sizing;
 mod source;
+#[cfg(test)]
+mod tests;
 mod timeline;
 mod tree;
 mod value;

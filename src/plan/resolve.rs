@@ -359,7 +359,7 @@ impl Input<'_> {
             let most_mib = u64::from(most) * u64::from(CARD_MEMORY_MIB);
             if team.quota.is_some() && (cards > most || u64::from(mib) > most_mib) {
                 let problem = format!(
-                    "an experiment of {} cards never fits: quota and machines let the team hold {most} at most",
+                    "an experiment of cards: {} never fits: quota and machines let the team hold {most} at most",
                     request.cards
                 );
                 return Err(self.check.wrong(&field, problem));
@@ -435,8 +435,11 @@ fn charged(unit: QuotaUnit, request: Request) -> (u32, u32) {
 fn uses_minutes(team: &TenantDoc) -> bool {
     team.workload.iter().any(|phase| match phase {
         Phase::Timeline(_) => true,
-        Phase::Burst(burst) => burst.requests.iter().any(|r| r.run_minutes.is_some()),
-        Phase::Stream(stream) => stream.run_minutes.is_some(),
+        Phase::Burst(burst) => burst
+            .requests
+            .iter()
+            .any(|r| r.run_minutes.is_some() && r.run_secs.is_none()),
+        Phase::Stream(stream) => stream.run_minutes.is_some() && stream.run_secs.is_none(),
     })
 }
 

@@ -68,6 +68,9 @@ fn optional(schema: &Value, all: &Map<String, Value>, partial: &mut Map<String, 
                 })
                 .collect::<Map<_, _>>()
                 .into(),
+            ("additionalProperties", Value::Object(_)) => {
+                json!({ "anyOf": [optional(value, all, partial), { "type": "null" }] })
+            }
             _ => optional(value, all, partial),
         };
         result.insert(key.clone(), value);
