@@ -57,7 +57,7 @@ pub enum PlanError {
         problem: String,
     },
     /// A field has the wrong name, type or value.
-    #[error("{at}: {field}: {problem}")]
+    #[error("{}: {problem}", where_of(at, field))]
     Field {
         /// Where.
         at: Place,
@@ -93,6 +93,15 @@ impl PlanError {
                 .map(|a| a.as_ref().to_owned())
                 .collect(),
         }
+    }
+}
+
+/// An option says which field is meant by itself.
+fn where_of(at: &Place, field: &str) -> String {
+    if at.line == 0 && at.source.starts_with("--") {
+        at.to_string()
+    } else {
+        format!("{at}: {field}")
     }
 }
 

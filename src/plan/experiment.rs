@@ -75,10 +75,6 @@ pub struct Overrides {
 pub const QUICK_COMPRESS: f64 = 1200.0;
 
 /// Name and title of every embedded experiment, in the order they are listed.
-///
-/// # Panics
-///
-/// Never: a test loads every embedded experiment.
 #[must_use]
 pub fn names() -> Vec<(String, String)> {
     embedded().map(|e| (e.name, e.title)).collect()

@@ -18,7 +18,7 @@ pub fn experiment_schema() -> Value {
         changes.as_object_mut().map(|object| object.remove(key));
     }
     if let Some(properties) = changes["properties"].as_object_mut() {
-        FIXED.iter().for_each(|key| drop(properties.remove(*key)));
+        properties.retain(|key, _| !FIXED.contains(&key.as_str()));
     }
     let changes = optional(&changes, &definitions, &mut partial);
     if let Some(defs) = schema["$defs"].as_object_mut() {

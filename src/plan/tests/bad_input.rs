@@ -91,125 +91,129 @@ fn the_examples_themselves_are_right() {
     timeline::from_text("short.yaml", TIMELINE).unwrap();
 }
 
+/// What is replaced in [`EXPERIMENT`], and by what.
+const BAD_EXPERIMENTS: &[(&str, &str)] = &[
+    ("title: A small experiment\n", ""),
+    ("title:", "titel:"),
+    ("title: A small experiment", "title: [1, 2]"),
+    (
+        "title: A small experiment",
+        "title: A small experiment\ntitle: again",
+    ),
+    ("name: small", "name: Small One"),
+    ("name: small", "name: 5"),
+    ("observe_secs: 90", "observe_secs: 0"),
+    ("observe_secs: 90", "observe_secs: -1"),
+    ("observe_secs: 90", "observe_secs: .nan"),
+    ("observe_secs: 90", "observe_secs: .inf"),
+    ("observe_secs: 90", "observe_secs: 1e300"),
+    ("observe_secs: 90", "observe_secs: soon"),
+    ("observe_secs: 90", "observe_secs: \"a\\nb\\u001b[31m\""),
+    ("observe_secs: 90\n", ""),
+    ("nodes: 2", "nodes: 0"),
+    ("nodes: 2", "nodes: -2"),
+    ("nodes: 2", "nodes: 2.5"),
+    ("nodes: 2", "nodes: 99999999999999999999999999"),
+    ("nodes: 2", "nodes: 5001"),
+    ("groups: {", "nodes: 3, groups: {"),
+    (
+        "cluster: { groups: { a: { nodes: 2 }, b: { nodes: 1 } } }",
+        "cluster: { groups: {} }",
+    ),
+    ("limits: raised", "limits: rased"),
+    ("limits: raised", "limits: 7"),
+    ("limits: raised", "limits: { qps: 0, burst: 1 }"),
+    ("limits: raised", "limits: { qps: 5 }"),
+    ("limits: raised", "limits: [5, 10]"),
+    ("limits: raised", "limits: { qps: 5, brust: 1 }"),
+    ("limits: raised", "node_policy: sprad"),
+    ("group: a", "group: c"),
+    ("group: a", "grup: a"),
+    ("group: a", "background: yes"),
+    ("  bare:", "  Bare_1:"),
+    ("count: 3", "count: 0"),
+    ("count: 3", "count: 10001"),
+    ("count: 3", "count: nominal"),
+    ("count: 3", "count: { share_of_cards: 1.5 }"),
+    ("request: tenth", "request: tenths"),
+    ("request: tenth", "request: { cards: 9 }"),
+    ("request: tenth", "request: { cards: 1, gpumem_mib: 30000 }"),
+    ("request: tenth", "request: { cards: 1, gpucores: 101 }"),
+    ("burst: {", "brust: {"),
+    (
+        "- burst: { requests: [{ count: 3, request: tenth }] }",
+        "- burst",
+    ),
+    (
+        "- burst: { requests: [{ count: 3, request: tenth }] }",
+        "- 3",
+    ),
+    ("from_secs: 1", "from_secs: -1"),
+    ("every_secs: 0.5", "every_secs: 0"),
+    (
+        "{ requests: [{ count: 3",
+        "{ at_secs: 2, requests: [{ count: 3",
+    ),
+    (
+        "- burst: { requests: [{ count: 3",
+        "- burst: { name: stream, requests: [{ count: 3",
+    ),
+    ("run_secs: 5", "run_secs: 5, run_minutes: 1"),
+    ("run_secs: 5", "run_minutes: 1"),
+    ("from: 1, to: 2", "from: 3, to: 2"),
+    ("cards: 4, cohort: all", "cards: 3, cohort: all"),
+    ("cards: 4, cohort: all", "cards: 9"),
+    ("cards: 4, cohort: all", "cards: most"),
+    ("cards: 4, cohort: all", "cards: 4000000000"),
+    ("group: b\n", "group: b\n    reserved_cards: 9\n"),
+    (
+        "cards: 4, cohort: all",
+        "cards: 4, borrowing_limit_cards: 1",
+    ),
+    (
+        "cards: 4, cohort: all",
+        "cards: 4, within_cluster_queue: Any",
+    ),
+    (
+        "cards: 4, cohort: all",
+        "cards: 4, within_cluster_queue: lower",
+    ),
+    ("group: b\n", "group: b\n    background: true\n"),
+    ("node_policy: binpack", "node_policy: full"),
+    ("      hami: { node_policy: binpack }", "      name: other"),
+    (
+        "      hami: { node_policy: binpack }",
+        "      tenants: { bare: null, queued: null }",
+    ),
+    (
+        "      hami: { node_policy: binpack }",
+        "      tenants: { bare: { quota: { cards: 0 } } }",
+    ),
+    ("  plain: {}", "  plain: { on_request: true }\n  x: 1"),
+    ("arms: [plain]", "arms: [plane]"),
+    ("tenant: bare", "tenant: bear"),
+    ("class: tenth", "class: tent"),
+    (
+        "all-bound: { tenant: bare, class: tenth }",
+        "within: { of: { tenant: bare, figure: makespan_secs } }",
+    ),
+    (
+        "all-bound: { tenant: bare, class: tenth }",
+        "within: { of: { tenant: bare, figure: makespan }, at_most: 1 }",
+    ),
+    (
+        "all-bound: { tenant: bare, class: tenth }",
+        "all: { tenant: bare }",
+    ),
+    ("tenants:", "tenants: ["),
+    ("tenants:", "tenants:\n\tx: 1"),
+    ("title: A small experiment", "title: *nothing"),
+    ("hami: {", "<<: {"),
+];
+
 #[test]
 fn bad_experiment_files() {
-    let cases = [
-        ("title: A small experiment\n", ""),
-        ("title:", "titel:"),
-        ("title: A small experiment", "title: [1, 2]"),
-        (
-            "title: A small experiment",
-            "title: A small experiment\ntitle: again",
-        ),
-        ("name: small", "name: Small One"),
-        ("name: small", "name: 5"),
-        ("observe_secs: 90", "observe_secs: 0"),
-        ("observe_secs: 90", "observe_secs: -1"),
-        ("observe_secs: 90", "observe_secs: .nan"),
-        ("observe_secs: 90", "observe_secs: .inf"),
-        ("observe_secs: 90", "observe_secs: 1e300"),
-        ("observe_secs: 90", "observe_secs: soon"),
-        ("observe_secs: 90", "observe_secs: \"a\\nb\\u001b[31m\""),
-        ("observe_secs: 90\n", ""),
-        ("nodes: 2", "nodes: 0"),
-        ("nodes: 2", "nodes: -2"),
-        ("nodes: 2", "nodes: 2.5"),
-        ("nodes: 2", "nodes: 99999999999999999999999999"),
-        ("nodes: 2", "nodes: 5001"),
-        ("groups: {", "nodes: 3, groups: {"),
-        (
-            "cluster: { groups: { a: { nodes: 2 }, b: { nodes: 1 } } }",
-            "cluster: { groups: {} }",
-        ),
-        ("limits: raised", "limits: rased"),
-        ("limits: raised", "limits: 7"),
-        ("limits: raised", "limits: { qps: 0, burst: 1 }"),
-        ("limits: raised", "limits: { qps: 5 }"),
-        ("limits: raised", "limits: [5, 10]"),
-        ("limits: raised", "limits: { qps: 5, brust: 1 }"),
-        ("limits: raised", "node_policy: sprad"),
-        ("group: a", "group: c"),
-        ("group: a", "grup: a"),
-        ("group: a", "background: yes"),
-        ("  bare:", "  Bare_1:"),
-        ("count: 3", "count: 0"),
-        ("count: 3", "count: 10001"),
-        ("count: 3", "count: nominal"),
-        ("count: 3", "count: { share_of_cards: 1.5 }"),
-        ("request: tenth", "request: tenths"),
-        ("request: tenth", "request: { cards: 9 }"),
-        ("request: tenth", "request: { cards: 1, gpumem_mib: 30000 }"),
-        ("request: tenth", "request: { cards: 1, gpucores: 101 }"),
-        ("burst: {", "brust: {"),
-        (
-            "- burst: { requests: [{ count: 3, request: tenth }] }",
-            "- burst",
-        ),
-        (
-            "- burst: { requests: [{ count: 3, request: tenth }] }",
-            "- 3",
-        ),
-        ("from_secs: 1", "from_secs: -1"),
-        ("every_secs: 0.5", "every_secs: 0"),
-        (
-            "{ requests: [{ count: 3",
-            "{ at_secs: 2, requests: [{ count: 3",
-        ),
-        (
-            "- burst: { requests: [{ count: 3",
-            "- burst: { name: stream, requests: [{ count: 3",
-        ),
-        ("run_secs: 5", "run_secs: 5, run_minutes: 1"),
-        ("run_secs: 5", "run_minutes: 1"),
-        ("from: 1, to: 2", "from: 3, to: 2"),
-        ("cards: 4, cohort: all", "cards: 3, cohort: all"),
-        ("cards: 4, cohort: all", "cards: 9"),
-        ("cards: 4, cohort: all", "cards: most"),
-        (
-            "cards: 4, cohort: all",
-            "cards: 4, borrowing_limit_cards: 1",
-        ),
-        (
-            "cards: 4, cohort: all",
-            "cards: 4, within_cluster_queue: Any",
-        ),
-        (
-            "cards: 4, cohort: all",
-            "cards: 4, within_cluster_queue: lower",
-        ),
-        ("group: b\n", "group: b\n    background: true\n"),
-        ("node_policy: binpack", "node_policy: full"),
-        ("      hami: { node_policy: binpack }", "      name: other"),
-        (
-            "      hami: { node_policy: binpack }",
-            "      tenants: { bare: null, queued: null }",
-        ),
-        (
-            "      hami: { node_policy: binpack }",
-            "      tenants: { bare: { quota: { cards: 0 } } }",
-        ),
-        ("  plain: {}", "  plain: { on_request: true }\n  x: 1"),
-        ("arms: [plain]", "arms: [plane]"),
-        ("tenant: bare", "tenant: bear"),
-        ("class: tenth", "class: tent"),
-        (
-            "all-bound: { tenant: bare, class: tenth }",
-            "within: { of: { tenant: bare, figure: makespan_secs } }",
-        ),
-        (
-            "all-bound: { tenant: bare, class: tenth }",
-            "within: { of: { tenant: bare, figure: makespan }, at_most: 1 }",
-        ),
-        (
-            "all-bound: { tenant: bare, class: tenth }",
-            "all: { tenant: bare }",
-        ),
-        ("tenants:", "tenants: ["),
-        ("tenants:", "tenants:\n\tx: 1"),
-        ("title: A small experiment", "title: *nothing"),
-        ("hami: {", "<<: {"),
-    ];
-    let table = table(cases.into_iter().map(|(from, to)| {
+    let table = table(BAD_EXPERIMENTS.iter().map(|(from, to)| {
         let message = loading(edited(EXPERIMENT, from, to).as_bytes());
         (format!("{from:?} -> {to:?}"), message)
     }));
@@ -278,6 +282,8 @@ fn files_that_are_none() {
     insta::assert_snapshot!(table);
 }
 
+type Set<'a> = &'a dyn Fn(&mut Overrides);
+
 #[test]
 fn bad_names_and_options() {
     let (folder, path) = file(
@@ -286,48 +292,47 @@ fn bad_names_and_options() {
     );
     let folder = folder.path().to_str().unwrap();
     let bad_timeline = path.to_str().unwrap();
-    type Set<'a> = &'a dyn Fn(&mut Overrides);
     let cases: [(&str, &str, Set); 20] = [
         ("regimes", "--compress 0", &|o| o.compress = Some(0.0)),
         ("regimes", "--compress -3", &|o| o.compress = Some(-3.0)),
         ("regimes", "--compress NaN", &|o| {
-            o.compress = Some(f64::NAN)
+            o.compress = Some(f64::NAN);
         }),
         ("regimes", "--compress inf", &|o| {
-            o.compress = Some(f64::INFINITY)
+            o.compress = Some(f64::INFINITY);
         }),
         ("regimes", "--compress 1e6", &|o| o.compress = Some(1e6)),
         ("regimes", "--compress 60 --quick", &|o| {
-            (o.compress, o.quick) = (Some(60.0), true)
+            (o.compress, o.quick) = (Some(60.0), true);
         }),
         ("regimes", "--limits rased", &|o| {
-            o.limits = Some("rased".into())
+            o.limits = Some("rased".into());
         }),
         ("regimes", "--node-policy pack", &|o| {
-            o.node_policy = Some("pack".into())
+            o.node_policy = Some("pack".into());
         }),
         ("regimes", "--nodes 0", &|o| o.nodes = Some(0)),
         ("regimes", "--nodes 6", &|o| o.nodes = Some(6)),
         ("regimes", "--nodes 8", &|o| o.nodes = Some(8)),
         ("placement", "--nodes 1000000", &|o| {
-            o.nodes = Some(1_000_000)
+            o.nodes = Some(1_000_000);
         }),
         ("regimes", "--repeat 0", &|o| o.repeat = Some(0)),
         ("regimes", "--arm lend", &|o| o.arms = vec!["lend".into()]),
         ("regimes", "regime share", &|o| {
-            o.regime = Some("share".into())
+            o.regime = Some("share".into());
         }),
         ("regimes", "--timeline autosearch", &|o| {
-            o.timeline = Some("autosearch".into())
+            o.timeline = Some("autosearch".into());
         }),
         ("regimes", "--timeline ./none.yaml", &|o| {
-            o.timeline = Some("./none.yaml".into())
+            o.timeline = Some("./none.yaml".into());
         }),
         ("regimes", "--timeline DIR/bad.yaml", &|o| {
-            o.timeline = Some(bad_timeline.into())
+            o.timeline = Some(bad_timeline.into());
         }),
         ("rate-limit", "--timeline autoresearch", &|o| {
-            o.timeline = Some("autoresearch".into())
+            o.timeline = Some("autoresearch".into());
         }),
         ("rate-limit", "--compress 60", &|o| o.compress = Some(60.0)),
     ];

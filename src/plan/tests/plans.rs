@@ -105,7 +105,7 @@ fn regimes_play_the_timeline_as_published() {
 #[test]
 fn the_closed_loop_has_its_fitted_ideals() {
     let plans = planned("regimes", |o| {
-        o.timeline = Some("autoresearch-closed-loop".to_owned())
+        o.timeline = Some("autoresearch-closed-loop".to_owned());
     });
     let plan = &plans["default"];
     assert!(close(team(plan, "dedicated").ideal_secs.unwrap(), 450.0));

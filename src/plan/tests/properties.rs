@@ -1,5 +1,7 @@
 //! What must hold for any schedule, and any file.
 
+use std::fmt::Write;
+
 use proptest::prelude::*;
 
 use crate::plan::experiment::Experiment;
@@ -155,12 +157,12 @@ proptest! {
         rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut text = format!("name: t\ntime_compression: {compress}\n");
         if let Some(think) = think {
-            text += &format!("think_minutes: {think}\n");
+            writeln!(text, "think_minutes: {think}").unwrap();
         }
         text += "stages:\n  - name: s\n    rounds:\n";
         for (at, count, cards, minutes) in &rounds {
             let at = if think.is_none() { format!("at_minutes: {at}, ") } else { String::new() };
-            text += &format!("      - {{ {at}count: {count}, cards: {cards}, minutes: {minutes} }}\n");
+            writeln!(text, "      - {{ {at}count: {count}, cards: {cards}, minutes: {minutes} }}").unwrap();
         }
         let timeline = timeline::from_text("t", &text).map_err(|e| TestCaseError::fail(e.to_string()))?;
         let stages = timeline.stages(timeline.time_compression, Via::Job);
