@@ -75,10 +75,6 @@ pub struct Overrides {
 pub const QUICK_COMPRESS: f64 = 1200.0;
 
 /// Name and title of every embedded experiment, in the order they are listed.
-///
-/// # Panics
-///
-/// Never: a test loads every embedded experiment.
 #[must_use]
 pub fn names() -> Vec<(String, String)> {
     embedded().map(|e| (e.name, e.title)).collect()
@@ -140,7 +136,7 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
 
 impl Experiment {
     /// Parses and checks an experiment. `source` is how errors name it.
-    fn from_text(source: &str, text: &str) -> Result<Self, PlanError> {
+    pub(super) fn from_text(source: &str, text: &str) -> Result<Self, PlanError> {
         let tree = tree::parse(source, text)?;
         let doc: Document = decode::decode(&tree)?;
         let check = Check { tree: &tree };
@@ -298,7 +294,3 @@ fn options(overrides: &Overrides) -> Result<Vec<Node>, PlanError> {
         .filter_map(|(option, path, value)| Some(Node::option(option, value?).nest(&path)))
         .collect())
 }
-
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;

@@ -18,7 +18,7 @@ pub fn experiment_schema() -> Value {
         changes.as_object_mut().map(|object| object.remove(key));
     }
     if let Some(properties) = changes["properties"].as_object_mut() {
-        FIXED.iter().for_each(|key| drop(properties.remove(*key)));
+        properties.retain(|key, _| !FIXED.contains(&key.as_str()));
     }
     let changes = optional(&changes, &definitions, &mut partial);
     if let Some(defs) = schema["$defs"].as_object_mut() {
@@ -68,6 +68,9 @@ fn optional(schema: &Value, all: &Map<String, Value>, partial: &mut Map<String, 
                 })
                 .collect::<Map<_, _>>()
                 .into(),
+            ("additionalProperties", Value::Object(_)) => {
+                json!({ "anyOf": [optional(value, all, partial), { "type": "null" }] })
+            }
             _ => optional(value, all, partial),
         };
         result.insert(key.clone(), value);
