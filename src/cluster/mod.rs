@@ -10,6 +10,7 @@
 //! - [`nodes`]: the fake machines
 //! - [`supervisor`]: keeps the system under test running and records its exits
 //! - [`session`]: who owns what, and the removal of leftovers; [`proc`], [`ports`]: what the host says
+//! - [`manifest`], [`wait`]: settings into YAML files; waiting until something is ready
 
 mod bring_up;
 mod certs;
@@ -23,6 +24,7 @@ mod session;
 mod substrate;
 pub mod supervisor;
 mod system;
+mod wait;
 
 use std::{
     collections::BTreeMap,

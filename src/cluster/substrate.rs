@@ -84,7 +84,10 @@ pub(super) async fn create(
 ) -> Result<Vec<(String, i32, PathBuf)>, ClusterError> {
     let config = session.join("kwokctl.yaml");
     write(&config, &settings(programs, ports, hardware, session))?;
-    write(&audit_policy(session), include_str!("../../manifests/audit-policy.yaml"))?;
+    write(
+        &audit_policy(session),
+        include_str!("../../manifests/audit-policy.yaml"),
+    )?;
     let path = stub_path(session)?;
     let dir = cluster_dir(session);
     fs::create_dir_all(&dir).map_err(ClusterError::file("create", &dir))?;
@@ -96,8 +99,7 @@ pub(super) async fn create(
     let mut components = vec![];
     for name in COMPONENTS {
         let pid_file = dir.join("pids").join(format!("{name}.pid"));
-        let text =
-            fs::read_to_string(&pid_file).map_err(ClusterError::file("read", &pid_file))?;
+        let text = fs::read_to_string(&pid_file).map_err(ClusterError::file("read", &pid_file))?;
         let pid = text.trim().parse().map_err(|_| ClusterError::Unexpected {
             what: pid_file.display().to_string(),
             detail: format!("no process id: {text}"),
@@ -173,12 +175,7 @@ fn audit_policy(session: &Path) -> PathBuf {
 }
 
 /// kwokctl's configuration: its own options, kwok's, and the stages that kwok plays.
-fn settings(
-    programs: &Programs,
-    ports: Ports,
-    hardware: &HardwarePlan,
-    session: &Path,
-) -> String {
+fn settings(programs: &Programs, ports: Ports, hardware: &HardwarePlan, session: &Path) -> String {
     let mut documents = manifest::parse_all(include_str!("../../kwok/kwokctl.yaml"));
     let kwokctl = &mut documents[0];
     for (option, value) in [

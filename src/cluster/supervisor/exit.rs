@@ -96,6 +96,7 @@ impl Exit {
     #[must_use]
     pub fn how(&self) -> String {
         match (&self.signal, self.code) {
+            _ if self.cause == Cause::NotStarted => "could not be started".into(),
             (Some(signal), _) => format!("was ended by {signal}"),
             (None, Some(code)) => format!("exited with code {code}"),
             (None, None) => "exited".into(),
@@ -128,7 +129,13 @@ pub(super) fn classify(status: ExitStatus, lines: &[String]) -> (Cause, Vec<Stri
     } else if status.success() {
         (Cause::Ended, end())
     // client-go: "failed to renew lease"; kube-scheduler: "Leaderelection lost"; controller-runtime: "leader election lost".
-    } else if find(&["leaderelection lost", "leader election lost", "failed to renew lease"]).is_some() {
+    } else if find(&[
+        "leaderelection lost",
+        "leader election lost",
+        "failed to renew lease",
+    ])
+    .is_some()
+    {
         (Cause::LeaseLost, end())
     } else if let Some(at) = crash {
         (Cause::Crash, crash_lines(at))
