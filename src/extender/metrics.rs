@@ -67,130 +67,151 @@ fn card_labels<'a>(node: &str, card: &CardUse, extra: &[(&'a str, i32)]) -> Labe
     labels
 }
 
-fn render(nodes: &[&NodeUse], accounts: &Accounts) -> String {
-    let mut text = String::new();
-    let mut cards = |name: &str,
-                     help: &str,
-                     extra: fn(&CardUse) -> Vec<(&'static str, i32)>,
-                     value: fn(&CardUse) -> f64| {
-        let all = nodes
-            .iter()
-            .flat_map(|node| node.cards.iter().map(|card| (node.name.as_str(), card)));
-        let samples = all.map(|(node, card)| (card_labels(node, card, &extra(card)), value(card)));
-        gauge(&mut text, name, help, samples.collect::<Vec<_>>());
-    };
-    let bytes = |mib: i32| f64::from(mib) * BYTES_PER_MIB;
-    cards(
-        "hami_gpu_memory_limit_bytes",
-        "Memory of a card",
-        |_| vec![],
-        |c| f64::from(c.card.mem_mib) * BYTES_PER_MIB,
-    );
-    cards(
-        "hami_gpu_core_limit_ratio",
-        "Cores of a card in percent",
-        |_| vec![],
-        |c| f64::from(c.card.cores),
-    );
-    cards(
-        "hami_gpu_memory_allocated_bytes",
-        "Memory of a card that is reserved",
-        |c| vec![("device_cores", c.card.cores)],
-        |c| f64::from(c.used_mem_mib) * BYTES_PER_MIB,
-    );
-    cards(
-        "hami_gpu_shared_count",
-        "Places of a card that are taken",
-        |_| vec![],
-        |c| f64::from(c.used),
-    );
-    cards(
-        "hami_gpu_core_allocated_ratio",
-        "Cores of a card that are reserved, in percent",
-        |_| vec![],
-        |c| f64::from(c.used_cores),
-    );
-    cards(
-        "hami_node_gpu_overview",
-        "Memory of a card that is reserved, beside its limits",
-        |c| {
+/// A metric with one sample a card.
+struct CardMetric {
+    name: &'static str,
+    help: &'static str,
+    extra: fn(&CardUse) -> Vec<(&'static str, i32)>,
+    value: fn(&CardUse) -> f64,
+}
+
+const CARD_METRICS: [CardMetric; 7] = [
+    CardMetric {
+        name: "hami_gpu_memory_limit_bytes",
+        help: "Memory of a card",
+        extra: |_| vec![],
+        value: |card| bytes(card.card.mem_mib),
+    },
+    CardMetric {
+        name: "hami_gpu_core_limit_ratio",
+        help: "Cores of a card in percent",
+        extra: |_| vec![],
+        value: |card| f64::from(card.card.cores),
+    },
+    CardMetric {
+        name: "hami_gpu_memory_allocated_bytes",
+        help: "Memory of a card that is reserved",
+        extra: |card| vec![("device_cores", card.card.cores)],
+        value: |card| bytes(card.used_mem_mib),
+    },
+    CardMetric {
+        name: "hami_gpu_shared_count",
+        help: "Places of a card that are taken",
+        extra: |_| vec![],
+        value: |card| f64::from(card.used),
+    },
+    CardMetric {
+        name: "hami_gpu_core_allocated_ratio",
+        help: "Cores of a card that are reserved, in percent",
+        extra: |_| vec![],
+        value: |card| f64::from(card.used_cores),
+    },
+    CardMetric {
+        name: "hami_node_gpu_overview",
+        help: "Memory of a card that is reserved, beside its limits",
+        extra: |card| {
             vec![
-                ("device_cores", c.card.cores),
-                ("device_memory_limit", c.card.mem_mib),
+                ("device_cores", card.card.cores),
+                ("device_memory_limit", card.card.mem_mib),
             ]
         },
-        |c| f64::from(c.used_mem_mib) * BYTES_PER_MIB,
-    );
-    cards(
-        "hami_node_gpu_memory_allocated_ratio",
-        "Part of a card's memory that is reserved",
-        |_| vec![],
-        |c| {
-            if c.card.mem_mib > 0 {
-                f64::from(c.used_mem_mib) / f64::from(c.card.mem_mib)
-            } else {
-                0.0
-            }
+        value: |card| bytes(card.used_mem_mib),
+    },
+    CardMetric {
+        name: "hami_node_gpu_memory_allocated_ratio",
+        help: "Part of a card's memory that is reserved",
+        extra: |_| vec![],
+        value: |card| match card.card.mem_mib {
+            0 => 0.0,
+            whole => f64::from(card.used_mem_mib) / f64::from(whole),
         },
-    );
+    },
+];
 
-    let quotas: Vec<_> = accounts.quotas.all().collect();
+fn bytes(mib: i32) -> f64 {
+    f64::from(mib) * BYTES_PER_MIB
+}
+
+fn render(nodes: &[&NodeUse], accounts: &Accounts) -> String {
+    let mut text = String::new();
+    for CardMetric {
+        name,
+        help,
+        extra,
+        value,
+    } in CARD_METRICS
+    {
+        let samples = nodes.iter().flat_map(|node| {
+            let sample = move |card| (card_labels(&node.name, card, &extra(card)), value(card));
+            node.cards.iter().map(sample)
+        });
+        gauge(&mut text, name, help, samples);
+    }
+    render_quotas(&mut text, accounts);
+    render_pods(&mut text, accounts);
+    text
+}
+
+fn render_quotas(text: &mut String, accounts: &Accounts) {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "metrics are floats; amounts this large do not occur"
+    )]
+    let number = |value: i64| value as f64;
     let labels = |namespace: &str, resource: &str| {
         vec![
             ("namespace", namespace.to_owned()),
             ("quota_name", resource.to_owned()),
         ]
     };
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "metrics are floats; amounts this large do not occur"
-    )]
-    let number = |value: i64| value as f64;
-    let used = quotas.iter().map(|(namespace, resource, quota)| {
+    let used = accounts.quotas.all().map(|(namespace, resource, quota)| {
         let mut labels = labels(namespace, resource);
         labels.push(("limit", quota.limit.unwrap_or(0).to_string()));
         (labels, number(quota.used))
     });
     gauge(
-        &mut text,
+        text,
         "hami_resource_quota_used",
         "Reserved in a namespace",
         used,
     );
-    let limits = quotas.iter().filter_map(|(namespace, resource, quota)| {
-        Some((labels(namespace, resource), number(quota.limit?)))
-    });
+    let limits = accounts
+        .quotas
+        .all()
+        .filter_map(|(namespace, resource, quota)| {
+            Some((labels(namespace, resource), number(quota.limit?)))
+        });
     gauge(
-        &mut text,
+        text,
         "hami_resource_quota_limit",
         "Limit of a namespace",
         limits,
     );
+}
 
-    let shares: Vec<(Labels, f64, f64)> = accounts
-        .reservations()
-        .flat_map(|held| {
-            let places = held
-                .devices
-                .values()
-                .flat_map(|containers| containers.iter().enumerate());
-            places.flat_map(move |(index, shares)| {
-                shares.iter().map(move |share| {
-                    let labels = vec![
-                        ("namespace", held.namespace.clone()),
-                        ("node", held.node.clone()),
-                        ("pod", held.pod.clone()),
-                        ("container_index", index.to_string()),
-                        ("device_uuid", share.uuid.clone()),
-                    ];
-                    (labels, bytes(share.mem_mib), f64::from(share.cores))
-                })
-            })
-        })
-        .collect();
+fn render_pods(text: &mut String, accounts: &Accounts) {
+    let mut shares: Vec<(Labels, f64, f64)> = Vec::new();
+    for held in accounts.reservations() {
+        for (index, container) in held
+            .devices
+            .values()
+            .flat_map(|containers| containers.iter().enumerate())
+        {
+            shares.extend(container.iter().map(|share| {
+                let labels = vec![
+                    ("namespace", held.namespace.clone()),
+                    ("node", held.node.clone()),
+                    ("pod", held.pod.clone()),
+                    ("container_index", index.to_string()),
+                    ("device_uuid", share.uuid.clone()),
+                ];
+                (labels, bytes(share.mem_mib), f64::from(share.cores))
+            }));
+        }
+    }
     let memory = shares.iter().map(|(labels, mem, _)| (labels.clone(), *mem));
     gauge(
-        &mut text,
+        text,
         "hami_vgpu_memory_allocated_bytes",
         "Memory reserved for a pod on a card",
         memory,
@@ -199,12 +220,11 @@ fn render(nodes: &[&NodeUse], accounts: &Accounts) -> String {
         .iter()
         .map(|(labels, _, cores)| (labels.clone(), *cores));
     gauge(
-        &mut text,
+        text,
         "hami_vgpu_core_allocated_ratio",
         "Cores reserved for a pod on a card, in percent",
         cores,
     );
-    text
 }
 
 #[cfg(test)]

@@ -72,9 +72,9 @@ pub fn decode(text: &str) -> Result<Vec<Vec<Share>>, String> {
 pub fn collapse(devices: &PodDevices, init_containers: usize) -> PodDevices {
     effective(devices, |card, share, index| {
         if index < init_containers {
-            card.peak(share)
+            card.peak(share);
         } else {
-            card.add(share)
+            card.add(share);
         }
     })
 }

@@ -1,4 +1,5 @@
-//! ResourceQuota for cards' memory and cores. In: quota objects and what pods take. Out: whether a pod still fits.
+//! `ResourceQuota` for cards' memory and cores. In: quota objects and what pods take. Out:
+//! whether a pod still fits.
 //!
 //! HAMi enforces `limits.<memory resource>` and `limits.<cores resource>` itself, since the API server cannot know how much
 //! memory a whole card is.

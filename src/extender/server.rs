@@ -224,7 +224,7 @@ impl Extender {
             let (told, waits) = oneshot::channel();
             let this = self.clone();
             tokio::spawn(follow(api, Arc::default(), told, move |lease| {
-                this.saw_lease(&lease)
+                this.saw_lease(&lease);
             }));
             waits.await.context("a watch ended")?;
         }

@@ -45,9 +45,9 @@ pub struct FilterResult {
 
 impl FilterResult {
     /// An answer that says only what went wrong.
-    pub fn failed(error: impl ToString) -> Self {
+    pub fn failed(error: impl Into<String>) -> Self {
         Self {
-            error: error.to_string(),
+            error: error.into(),
             ..Self::default()
         }
     }
