@@ -171,7 +171,11 @@ async fn schedulers(
     };
     let patience = PATIENCE + Duration::try_from_secs_f64(storm).unwrap_or(PATIENCE);
     futures::try_join!(
-        until("kube-scheduler", PATIENCE, || scheduling(client, elect, ports.scheduler)),
+        until("kube-scheduler", PATIENCE, || scheduling(
+            client,
+            elect,
+            ports.scheduler
+        )),
         until("every node", PATIENCE, || async {
             let ready = nodes::ready(client).await.map_err(|e| e.to_string())?;
             all(ready, names.len(), "are ready")
@@ -232,7 +236,10 @@ async fn get(client: &Client, path: &str) -> Result<String, String> {
     let request = http::Request::get(path)
         .body(vec![])
         .map_err(|e| e.to_string())?;
-    client.request_text(request).await.map_err(|e| e.to_string())
+    client
+        .request_text(request)
+        .await
+        .map_err(|e| e.to_string())
 }
 
 async fn answers(client: &Client, path: &str) -> Result<(), String> {

@@ -76,7 +76,10 @@ pub(super) async fn create(
 ) -> Result<Vec<(String, i32, PathBuf)>, ClusterError> {
     let config = session.join("kwokctl.yaml");
     write(&config, &settings(programs, ports, hardware, session))?;
-    write(&audit_policy(session), include_str!("../../manifests/audit-policy.yaml"))?;
+    write(
+        &audit_policy(session),
+        include_str!("../../manifests/audit-policy.yaml"),
+    )?;
     let path = stub_path(session)?;
     let dir = cluster_dir(session);
     fs::create_dir_all(&dir).map_err(ClusterError::file("create", &dir))?;
@@ -94,8 +97,7 @@ pub(super) async fn create(
     ] {
         let stem = program.file_stem().unwrap_or_default().to_string_lossy();
         let pid_file = dir.join("pids").join(format!("{stem}.pid"));
-        let text =
-            fs::read_to_string(&pid_file).map_err(ClusterError::file("read", &pid_file))?;
+        let text = fs::read_to_string(&pid_file).map_err(ClusterError::file("read", &pid_file))?;
         let pid = text.trim().parse().map_err(|_| ClusterError::Unexpected {
             what: pid_file.display().to_string(),
             detail: format!("no process id: {text}"),
@@ -171,12 +173,7 @@ fn audit_policy(session: &Path) -> PathBuf {
 }
 
 /// kwokctl's configuration: its own options, kwok's, and the stages that kwok plays.
-fn settings(
-    programs: &Programs,
-    ports: Ports,
-    hardware: &HardwarePlan,
-    session: &Path,
-) -> String {
+fn settings(programs: &Programs, ports: Ports, hardware: &HardwarePlan, session: &Path) -> String {
     let mut documents = manifest::parse_all(include_str!("../../kwok/kwokctl.yaml"));
     let kwokctl = &mut documents[0];
     for (option, value) in [

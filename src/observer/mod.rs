@@ -17,6 +17,8 @@ pub mod clock;
 pub mod disturbed;
 pub mod experiment;
 pub mod figures;
+#[cfg(test)]
+pub(crate) mod fixtures;
 pub mod hlog;
 pub mod latency;
 pub mod live;

@@ -106,7 +106,13 @@ pub(super) fn classify(status: ExitStatus, lines: &[String]) -> (Cause, Vec<Stri
     } else if status.success() {
         (Cause::Ended, end())
     // client-go: "failed to renew lease"; kube-scheduler: "Leaderelection lost"; controller-runtime: "leader election lost".
-    } else if find(&["leaderelection lost", "leader election lost", "failed to renew lease"]).is_some() {
+    } else if find(&[
+        "leaderelection lost",
+        "leader election lost",
+        "failed to renew lease",
+    ])
+    .is_some()
+    {
         (Cause::LeaseLost, end())
     } else if let Some(at) = crash {
         (Cause::Crash, crash_lines(at))

@@ -29,8 +29,8 @@ use nix::{
 };
 use tokio::sync::mpsc;
 
-pub use exit::{Cause, Exit};
 pub(super) use exit::tail;
+pub use exit::{Cause, Exit};
 
 use super::proc;
 use backoff::Backoff;
@@ -263,8 +263,14 @@ fn keep_running(shared: &Shared, program: &Program) {
             }
             Err(error) => (None, 0.0, vec![error.to_string()]),
         };
-        let Some(delay) = record(shared, &program.name, status, cpu_secs, lines, Some(&mut backoff))
-        else {
+        let Some(delay) = record(
+            shared,
+            &program.name,
+            status,
+            cpu_secs,
+            lines,
+            Some(&mut backoff),
+        ) else {
             return;
         };
         let state = shared.lock();
