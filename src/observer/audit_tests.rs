@@ -1,7 +1,7 @@
 //! Audit logs written by hand, in kube-apiserver's shape.
 
 use super::*;
-use crate::observer::fixtures::{done, waiting};
+use crate::run_folder::fixtures::{done, waiting};
 
 /// A log in a folder of its own, and a clock whose zero is at `zero`.
 struct Log {

@@ -106,7 +106,7 @@ mod tests {
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
     use super::*;
-    use crate::observer::fixtures::{done, plan, team, waiting};
+    use crate::run_folder::fixtures::{done, plan, team, waiting};
 
     #[test]
     fn the_log_reads_back_with_tags_intervals_and_censored_ones_apart() {

@@ -181,7 +181,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::observer::fixtures::{done, waiting};
+    use crate::run_folder::fixtures::{done, waiting};
 
     fn observed(secs: f64) -> Sample {
         Sample {

@@ -17,8 +17,6 @@ pub mod clock;
 pub mod disturbed;
 pub mod experiment;
 pub mod figures;
-#[cfg(test)]
-pub(crate) mod fixtures;
 pub mod hlog;
 pub mod latency;
 pub mod live;

@@ -41,7 +41,7 @@ impl fmt::Debug for Pids {
 /// What the harness used since the clock's zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct HarnessUse {
-    begun_cpu_secs: f64,
+    pub(crate) begun_cpu_secs: f64,
     /// CPU time, seconds.
     pub cpu_secs: f64,
     /// Largest resident memory seen, MiB.

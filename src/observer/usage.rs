@@ -184,8 +184,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::observer::fixtures::{done, plan, stage, team};
     use crate::plan::RoundStart;
+    use crate::run_folder::fixtures::{done, plan, stage, team};
 
     #[test]
     fn what_one_borrows_the_others_lend_by_what_they_leave_unused() {

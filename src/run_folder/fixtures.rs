@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::summary::SCHEMA;
+use super::{Attempt, AttemptEnd, HamiKind, HamiSource, Outcome, Program, Record, RunInfo};
 use crate::plan::{
     ClientLimit, ClusterPlan, ControllerManagerPlan, Group, HamiPlan, HardwarePlan, KueuePlan,
     NodeGroup, Plan, Policy, Preempt, QuotaPlan, QuotaUnit, Request, Round, RoundStart,
     SchedulerPlan, Stage, TenantPlan, Via,
 };
-use crate::run_folder::{Attempt, AttemptEnd, Outcome, Record};
 
 pub(crate) fn cards(n: u32) -> Request {
     Request {
@@ -140,5 +141,32 @@ pub(crate) fn done(tenant: &str, name: &str, n: u32, from: f64, to: f64) -> Reco
         finished_secs: Some(to),
         outcome: Outcome::Succeeded,
         ..waiting(tenant, name, n, 0.0)
+    }
+}
+
+/// A `run.json` of a run that has not started.
+pub(crate) fn info(plan: &Plan) -> RunInfo {
+    RunInfo {
+        schema: SCHEMA,
+        headroom: "0.1.0".into(),
+        repeat: 1,
+        started: "2026-01-01T00:00:00Z".into(),
+        clock_started: None,
+        plan: plan.clone(),
+        hami: HamiSource {
+            source: HamiKind::Builtin,
+            version: "0.1.0".into(),
+            sha256: "00".into(),
+        },
+        components: BTreeMap::from([(
+            "etcd".into(),
+            Program {
+                version: "3.6.13".into(),
+                sha256: "11".into(),
+            },
+        )]),
+        client_limits: BTreeMap::from([("etcd".into(), None)]),
+        evidence: vec!["watch".into()],
+        machine: serde_json::json!({"cores": 2}),
     }
 }
