@@ -330,11 +330,10 @@ impl Track {
         if !closed {
             return AttemptEnd::Unfinished;
         }
-        match self.evicted.as_deref() {
-            Some("Preempted") => AttemptEnd::Preempted,
-            Some(_) => AttemptEnd::Evicted,
+        match &self.evicted {
+            Some(reason) if reason == "Preempted" => AttemptEnd::Preempted,
             None if self.last_phase == PodPhase::Failed && !self.disrupted => AttemptEnd::Failed,
-            None => AttemptEnd::Evicted,
+            _ => AttemptEnd::Evicted,
         }
     }
 }

@@ -16,6 +16,8 @@
 //! ```
 
 mod append;
+#[cfg(test)]
+pub(crate) mod fixtures;
 pub mod info;
 pub mod reader;
 pub mod record;

@@ -3,6 +3,7 @@
 //! What is missing or damaged beyond use is one clear error; what is merely incomplete is read as far as it goes, with a
 //! note that says so.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -150,15 +151,14 @@ impl Run {
 /// While running, a record is appended again should its object turn up after all; the later one holds.
 fn last_of_each(records: Vec<Record>) -> Vec<Record> {
     let mut kept: Vec<Record> = Vec::with_capacity(records.len());
-    let mut index = std::collections::HashMap::new();
+    let mut index: HashMap<_, usize> = HashMap::new();
     for record in records {
         let key = (record.tenant.clone(), record.name.clone());
-        match index.get(&key) {
-            Some(&i) => kept[i] = record,
-            None => {
-                index.insert(key, kept.len());
-                kept.push(record);
-            }
+        if let Some(&i) = index.get(&key) {
+            kept[i] = record;
+        } else {
+            index.insert(key, kept.len());
+            kept.push(record);
         }
     }
     kept
@@ -265,3 +265,7 @@ fn csv<R: CsvRow>(path: &Path, notes: &mut Vec<String>) -> Result<Vec<R>, ReadEr
     })?;
     Ok(rows.into_iter().flatten().collect())
 }
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

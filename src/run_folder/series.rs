@@ -89,7 +89,7 @@ pub struct ComponentRow {
     /// Component; the harness itself is `headroom`.
     pub component: String,
     /// Process.
-    pub pid: u32,
+    pub pid: i32,
     /// CPU time of the process so far, user and system, seconds.
     pub cpu_secs: f64,
     /// Resident memory, MiB.
@@ -123,22 +123,30 @@ impl CsvRow for ComponentRow {
 /// An exit of a supervised component during a run: a line of `restarts.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComponentExit {
-    /// Seconds since the run's clock started.
+    /// Seconds since the run's clock started; negative: before it.
     pub secs: f64,
     /// Component.
     pub component: String,
     /// Process that exited.
-    pub pid: u32,
-    /// Why, in a few words: e.g. `leader election lost`, `exit status 1`, `killed by signal 9`.
+    pub pid: i32,
+    /// UTC time of the exit, RFC 3339.
+    pub at: String,
+    /// Why, as the supervisor classifies it, e.g. `lease-lost`, `crash`, `killed`, `stopped`.
     pub cause: String,
+    /// Exit code, if it exited by itself.
+    pub code: Option<i32>,
+    /// Name of the signal that ended it.
+    pub signal: Option<String>,
     /// How long it had run, seconds.
-    pub uptime_secs: f64,
+    pub ran_secs: f64,
     /// CPU time it had used, seconds.
     pub cpu_secs: f64,
     /// Its peak resident memory, MiB.
     pub peak_rss_mib: f64,
-    /// Whether it was started again.
-    pub restarted: bool,
+    /// It was started again this many seconds later; null: not at all.
+    pub restart_delay_secs: Option<f64>,
+    /// Last lines of its log.
+    pub last_lines: Vec<String>,
 }
 
 /// API calls by component, then `verb resource[/subresource]`.
@@ -158,7 +166,7 @@ pub struct Calls {
     pub total: CallCounts,
     /// Of these, refused: answered with a status of 400 or more, by `verb resource[/subresource] status`.
     pub refused: CallCounts,
-    /// Watches opened.
+    /// Watches that were opened and, where the audit policy shows a watch only at its end, have ended.
     pub watches: CallCounts,
     /// `total` for each bound pod; empty if none was bound.
     pub per_bound_pod: BTreeMap<String, BTreeMap<String, f64>>,

@@ -231,3 +231,13 @@ pub struct Harness {
     /// Times its one-second tick came more than 500 ms late.
     pub late_ticks: u32,
 }
+
+/// JSON Schema of `summary.json`, as committed in `schemas/summary.schema.json`.
+#[must_use]
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Summary)
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+pub(crate) mod tests;

@@ -30,7 +30,12 @@ pub async fn apply(client: &Client, objects: &[Value]) -> Result<(), ApplyError>
 /// # Errors
 /// The API server refused it or could not be reached.
 pub async fn create(client: &Client, object: &Value) -> Result<(), ApplyError> {
-    let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (api_version, kind) = (text("/apiVersion"), text("/kind"));
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
@@ -43,8 +48,10 @@ pub async fn create(client: &Client, object: &Value) -> Result<(), ApplyError> {
         name: text("/metadata/name").to_owned(),
         source: Box::new(source),
     };
-    let parsed = serde_json::from_value(object.clone())
-        .map_err(|e| error(kube::Error::SerdeError(e)))?;
-    api.create(&PostParams::default(), &parsed).await.map_err(error)?;
+    let parsed =
+        serde_json::from_value(object.clone()).map_err(|e| error(kube::Error::SerdeError(e)))?;
+    api.create(&PostParams::default(), &parsed)
+        .await
+        .map_err(error)?;
     Ok(())
 }

@@ -105,8 +105,7 @@ fn cluster_queue(tenant: &TenantPlan, quota: &QuotaPlan, unit: QuotaUnit) -> Val
         .iter()
         .map(|(name, worth)| {
             let amount = |cards: u32| (u64::from(cards) * u64::from(*worth)).to_string();
-            let mut resource =
-                json!({ "name": name, "nominalQuota": amount(quota.nominal_cards) });
+            let mut resource = json!({ "name": name, "nominalQuota": amount(quota.nominal_cards) });
             // Kueue refuses limits on a queue outside any cohort: there is nobody to borrow from.
             if quota.cohort.is_some() {
                 if let Some(cards) = quota.borrowing_limit_cards {
