@@ -2,9 +2,10 @@
 //!
 //! Modules in the order data flows: [`plan`] → [`components`] → [`cluster`] → [`tenants`] → [`driver`] → [`observer`]
 //! → [`run_folder`]; [`bench`] runs them one after the other. [`extender`] is a program of its own (the built-in
-//! stand-in for HAMi) that nothing else imports.
+//! stand-in for HAMi) that nothing else imports, and so is [`clearer`] (the node clearer).
 
 pub mod bench;
+pub mod clearer;
 pub mod cli;
 pub mod cluster;
 pub mod components;
