@@ -8,7 +8,8 @@ use headroom::cli::{self, Cli};
 fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("HEADROOM_LOG").unwrap_or_else(|_| "error".into()),
+            tracing_subscriber::EnvFilter::try_from_env("HEADROOM_LOG")
+                .unwrap_or_else(|_| "headroom=warn".into()),
         )
         .with_writer(std::io::stderr)
         .init();

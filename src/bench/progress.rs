@@ -57,7 +57,8 @@ impl Progress {
         match &self.bars {
             Some(bars) => {
                 bars[0].set_message(head);
-                for ((bar, tenant), total) in bars[1..].iter().zip(&live.tenants).zip(&self.totals) {
+                for ((bar, tenant), total) in bars[1..].iter().zip(&live.tenants).zip(&self.totals)
+                {
                     bar.set_message(tenant_line(tenant, *total, true));
                 }
             }
@@ -98,8 +99,14 @@ fn tenant_line(tenant: &LiveTenant, total: u32, aligned: bool) -> String {
         _ => "nothing bound yet".into(),
     };
     if aligned {
-        format!("{:<12} {place:<14} {cards:>14} {pending:>12} {done:>14}  {bound}", tenant.name)
+        format!(
+            "{:<12} {place:<14} {cards:>14} {pending:>12} {done:>14}  {bound}",
+            tenant.name
+        )
     } else {
-        format!("{} {place}: {cards}, {pending}, {done}, {bound}", tenant.name)
+        format!(
+            "{} {place}: {cards}, {pending}, {done}, {bound}",
+            tenant.name
+        )
     }
 }

@@ -17,7 +17,7 @@ use super::progress::Progress;
 use crate::cluster::{self, Cause, Cluster, Exit, Programs};
 use crate::driver::Driver;
 use crate::machine::Fingerprint;
-use crate::observer::{Clock, Observation, Observer, Pids, audit, figures, hlog};
+use crate::observer::{Clock, Observation, Observer, Pids, audit, figures};
 use crate::plan::{self, Plan, TenantPlan};
 use crate::run_folder::info::Program;
 use crate::run_folder::summary::SCHEMA;
@@ -96,7 +96,10 @@ pub async fn run(
         let exits = cluster.exits();
         let (id, kubeconfig) = (cluster.id().to_owned(), cluster.kubeconfig());
         cluster.keep()?;
-        eprintln!("cluster {id} is left up: export KUBECONFIG={}", kubeconfig.display());
+        eprintln!(
+            "cluster {id} is left up: export KUBECONFIG={}",
+            kubeconfig.display()
+        );
         exits
     } else {
         cluster.tear_down().await
@@ -129,18 +132,6 @@ pub async fn run(
         })
         .ok();
 
-    writer.records(&observation.records)?;
-    if let Some(audit) = &audit {
-        writer.calls(&audit.calls)?;
-    }
-    let histograms = hlog::interval_log(
-        job.plan,
-        &observation.records,
-        observation.end_secs,
-        clock.zero_wall().into(),
-    )?;
-    crate::run_folder::replace(&writer.hlog(), &histograms)?;
-    writer.flush();
     let facts = figures::RunFacts {
         repeat: job.repeat,
         folder: job.folder.clone(),
@@ -149,7 +140,15 @@ pub async fn run(
         restarts: restarts(&exits),
         disturbed,
     };
-    Ok(figures::summarise(job.plan, &observation, audit.as_ref(), &writer, facts))
+    let summary = figures::conclude(
+        job.plan,
+        &clock,
+        &mut observation,
+        audit.as_ref(),
+        &writer,
+        facts,
+    );
+    Ok(summary)
 }
 
 /// Brings up a cluster for `plan` with a line of progress at each step.
@@ -187,10 +186,7 @@ async fn observe(
     cancel: &CancellationToken,
 ) -> anyhow::Result<Seen> {
     let census = cluster.census();
-    let pids = Pids::new(move || {
-        let running = census().into_iter();
-        running.map(|(name, pid)| (name, pid.unsigned_abs())).collect()
-    });
+    let pids = Pids::new(census);
     let observer = Observer::start(client, clock.clone(), plan, writer.clone(), pids).await?;
     let observer = Arc::new(observer);
     let driver = Driver::new(client.clone(), clock.clone(), observer.clone());
@@ -259,7 +255,9 @@ fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Resu
         hami: bench.hami.clone(),
         components: bench.components.clone(),
         client_limits: BTreeMap::new(),
-        evidence: ["watch", "audit-log", "component-exits"].map(Into::into).into(),
+        evidence: ["watch", "audit-log", "component-exits"]
+            .map(Into::into)
+            .into(),
         machine: serde_json::to_value(machine)?,
     })
 }
@@ -267,7 +265,9 @@ fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Resu
 /// Restarts of each supervised component: exits that the harness did not cause.
 fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
     let mut restarts: BTreeMap<String, u32> =
-        [cluster::KUBE_SCHEDULER, cluster::HAMI, cluster::KUEUE].map(|c| (c.into(), 0)).into();
+        [cluster::KUBE_SCHEDULER, cluster::HAMI, cluster::KUEUE]
+            .map(|c| (c.into(), 0))
+            .into();
     for exit in exits.iter().filter(|e| e.cause != Cause::Stopped) {
         *restarts.entry(exit.component.clone()).or_default() += 1;
     }
@@ -283,18 +283,27 @@ fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
     ComponentExit {
         secs,
         component: exit.component.clone(),
-        pid: exit.pid.unsigned_abs(),
-        cause: exit.why(),
-        uptime_secs: exit.ran_secs,
+        pid: exit.pid,
+        at: exit.at.clone(),
+        cause: exit.cause.name().into(),
+        code: exit.code,
+        signal: exit.signal.clone(),
+        ran_secs: exit.ran_secs,
         cpu_secs: exit.cpu_secs,
         peak_rss_mib: exit.peak_rss_mib,
-        restarted: exit.restart_delay_secs.is_some(),
+        restart_delay_secs: exit.restart_delay_secs,
+        last_lines: exit.last_lines.clone(),
     }
 }
 
 /// Components by the name of their program, which is how each calls itself in the audit log.
 fn agents(programs: &Programs) -> BTreeMap<String, String> {
-    let base = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let base = |path: &Path| {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
     BTreeMap::from([
         (base(&programs.kueue), cluster::KUEUE.into()),
         (base(&programs.hami), cluster::HAMI.into()),

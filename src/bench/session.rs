@@ -42,7 +42,10 @@ impl Ended {
     /// Whether any run was disturbed.
     #[must_use]
     pub fn disturbed(&self) -> bool {
-        self.summary.runs.iter().any(|run| !run.disturbed.is_empty())
+        self.summary
+            .runs
+            .iter()
+            .any(|run| !run.disturbed.is_empty())
     }
 }
 
@@ -89,7 +92,11 @@ pub async fn session(
             folder: format!("{}-{repeat}", plan.arm),
             keep: order.keep && number == last,
         };
-        eprintln!("run {number} of {last}: arm {}, repeat {repeat}; {}", plan.arm, bench.hami.label());
+        eprintln!(
+            "run {number} of {last}: arm {}, repeat {repeat}; {}",
+            plan.arm,
+            bench.hami.label()
+        );
         let done = run::run(bench, &job, &writer, &machine, cancel).await?;
         println!("{}", table::run_table(&done, plan, &summary));
         summary.runs.push(done);
@@ -111,25 +118,44 @@ pub async fn session(
 fn interleaved(plans: &[Plan]) -> Vec<(&Plan, u32)> {
     let most = plans.iter().map(|plan| plan.repeats).max().unwrap_or(0);
     (1..=most)
-        .flat_map(|repeat| plans.iter().filter(move |p| repeat <= p.repeats).map(move |p| (p, repeat)))
+        .flat_map(|repeat| {
+            plans
+                .iter()
+                .filter(move |p| repeat <= p.repeats)
+                .map(move |p| (p, repeat))
+        })
         .collect()
 }
 
 /// A new folder under `runs/`, named by time and experiment; a number is added where two sessions start in one second.
 fn under_runs(started: jiff::Timestamp, summary: &Summary) -> anyhow::Result<SessionWriter> {
-    let name = format!("{}-{}", started.strftime("%Y%m%d-%H%M%S"), summary.experiment);
+    let name = format!(
+        "{}-{}",
+        started.strftime("%Y%m%d-%H%M%S"),
+        summary.experiment
+    );
     let runs = Path::new("runs");
     std::fs::create_dir_all(runs).with_context(|| {
-        format!("can't make {}; choose another folder with --out DIR", runs.display())
+        format!(
+            "can't make {}; choose another folder with --out DIR",
+            runs.display()
+        )
     })?;
     for number in 1.. {
-        let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
+        let name = if number == 1 {
+            name.clone()
+        } else {
+            format!("{name}-{number}")
+        };
         let dir = runs.join(name);
         match std::fs::create_dir(&dir) {
             Ok(()) => return Ok(SessionWriter::create(&dir, summary)?),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => {
-                let problem = format!("can't make {}; choose another folder with --out DIR", dir.display());
+                let problem = format!(
+                    "can't make {}; choose another folder with --out DIR",
+                    dir.display()
+                );
                 return Err(anyhow::Error::new(error).context(problem));
             }
         }

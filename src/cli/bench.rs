@@ -121,12 +121,23 @@ fn recorded(components: &Components, hami: &Hami) -> BTreeMap<String, Program> {
     let mut programs: BTreeMap<String, Program> = components
         .binaries()
         .into_iter()
-        .map(|b| (b.name.clone(), Program { version: b.version.clone(), sha256: b.sha256.clone() }))
+        .map(|b| {
+            (
+                b.name.clone(),
+                Program {
+                    version: b.version.clone(),
+                    sha256: b.sha256.clone(),
+                },
+            )
+        })
         .collect();
     let source = &hami.source;
     programs.insert(
         cluster::HAMI.into(),
-        Program { version: source.version.clone(), sha256: source.sha256.clone() },
+        Program {
+            version: source.version.clone(),
+            sha256: source.sha256.clone(),
+        },
     );
     programs
 }
@@ -144,15 +155,25 @@ fn expectation(cache: &Cache, place: &Place, plans: &[Plan]) -> String {
     let setup = if missing.is_empty() {
         "set-up: nothing to build".to_owned()
     } else {
-        format!("set-up: building {}, about {setup_secs} s", missing.join(", "))
+        format!(
+            "set-up: building {}, about {setup_secs} s",
+            missing.join(", ")
+        )
     };
-    format!("{setup}; {runs} run(s): about {:.0} min {:.0} s", (run / 60.0).floor(), run % 60.0)
+    format!(
+        "{setup}; {runs} run(s): about {:.0} min {:.0} s",
+        (run / 60.0).floor(),
+        run % 60.0
+    )
 }
 
 fn dry_run(plans: &[Plan]) -> anyhow::Result<()> {
     for plan in plans {
         println!("{}", plan.describe());
-        println!("expected    {:.0} s", plan::expected_secs(plan) + AROUND_A_RUN_SECS);
+        println!(
+            "expected    {:.0} s",
+            plan::expected_secs(plan) + AROUND_A_RUN_SECS
+        );
         println!("objects");
         for object in tenants::objects(plan) {
             println!("---\n{}", serde_saphyr::to_string(&object)?);
@@ -165,7 +186,8 @@ fn dry_run(plans: &[Plan]) -> anyhow::Result<()> {
 pub fn setup_report() -> impl FnMut(Progress) + Send {
     let bar = std::io::stderr().is_terminal().then(|| {
         let style = ProgressStyle::with_template("{wide_msg}");
-        ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+        ProgressBar::new_spinner()
+            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
     });
     move |news| match (&bar, &news) {
         (Some(bar), Progress::Running { .. }) => bar.set_message(news.to_string()),

@@ -15,7 +15,10 @@ pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
     let experiment = plan::load(&args.experiment)?;
     let plans = plan::plans(&experiment, &shape_overrides(&args.shape))?;
     let Some(plan) = plans.first() else {
-        anyhow::bail!("experiment {} has no arm that runs by default", experiment.name);
+        anyhow::bail!(
+            "experiment {} has no arm that runs by default",
+            experiment.name
+        );
     };
     let cache = place.open()?;
     let (hami, which) = components::resolve_hami(&args.shape.hami, &cache).await?;
@@ -37,7 +40,10 @@ pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
     let (id, kubeconfig) = (cluster.id().to_owned(), cluster.kubeconfig());
     let secs = cluster.bring_up_secs();
     cluster.keep()?;
-    eprintln!("cluster {id} is up after {secs:.1} s; logs in {}; `headroom down` ends it", logs.display());
+    eprintln!(
+        "cluster {id} is up after {secs:.1} s; logs in {}; `headroom down` ends it",
+        logs.display()
+    );
     println!("export KUBECONFIG={}", kubeconfig.display());
     Ok(Exit::Done)
 }
@@ -64,11 +70,18 @@ fn describe(session: &SessionState) -> String {
         (false, Some(pid)) => format!("in use by process {pid}"),
         (false, None) => "in use".to_owned(),
     };
-    let mut text = format!("{} ({what})\n  export KUBECONFIG={}\n", session.id, session.kubeconfig.display());
+    let mut text = format!(
+        "{} ({what})\n  export KUBECONFIG={}\n",
+        session.id,
+        session.kubeconfig.display()
+    );
     for (name, pid) in &session.components {
         text += &match pid {
             Some(pid) => format!("  {name:<24} process {pid}\n"),
-            None => format!("  {name:<24} DEAD (`headroom down {} && headroom up` for a fresh one)\n", session.id),
+            None => format!(
+                "  {name:<24} DEAD (`headroom down {} && headroom up` for a fresh one)\n",
+                session.id
+            ),
         };
     }
     text

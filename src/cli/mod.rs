@@ -50,7 +50,11 @@ pub async fn run(cli: Cli) -> Exit {
         Ok(exit) => exit,
         Err(error) => {
             eprintln!("headroom: {error:#}");
-            if is_usage(&error) { Exit::Usage } else { Exit::Failed }
+            if is_usage(&error) {
+                Exit::Usage
+            } else {
+                Exit::Failed
+            }
         }
     }
 }
@@ -58,12 +62,17 @@ pub async fn run(cli: Cli) -> Exit {
 fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<PlanError>()
-            || cause.downcast_ref::<ComponentsError>().is_some_and(ComponentsError::is_usage)
+            || cause
+                .downcast_ref::<ComponentsError>()
+                .is_some_and(ComponentsError::is_usage)
     })
 }
 
 async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
-    let place = Place { cache: cli.cache, components: cli.components };
+    let place = Place {
+        cache: cli.cache,
+        components: cli.components,
+    };
     match cli.command {
         // A program under a cluster of its own: it must not touch other clusters' leftovers.
         Command::Extender(args) => {
@@ -140,7 +149,11 @@ async fn doctor(place: &Place) -> Exit {
             println!("     → {}", check.remedy);
         }
     }
-    if checks.iter().any(|c| c.verdict == Verdict::Fail) { Exit::Failed } else { Exit::Done }
+    if checks.iter().any(|c| c.verdict == Verdict::Fail) {
+        Exit::Failed
+    } else {
+        Exit::Done
+    }
 }
 
 fn list() {

@@ -10,7 +10,11 @@ pub fn stop() -> &'static CancellationToken {
     static STOP: OnceLock<CancellationToken> = OnceLock::new();
     STOP.get_or_init(|| {
         let stop = CancellationToken::new();
-        for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        for kind in [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ] {
             let stop = stop.clone();
             match signal(kind) {
                 Ok(mut signals) => {

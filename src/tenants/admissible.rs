@@ -41,7 +41,10 @@ pub async fn admissible(client: &Client, plan: &Plan) -> Result<(), NotAdmissibl
                 Err(error) => error.to_string(),
             };
             if tokio::time::Instant::now() > deadline {
-                return Err(NotAdmissible { name: tenant.name.clone(), reason });
+                return Err(NotAdmissible {
+                    name: tenant.name.clone(),
+                    reason,
+                });
             }
             tokio::time::sleep(POLL).await;
         }
@@ -51,11 +54,21 @@ pub async fn admissible(client: &Client, plan: &Plan) -> Result<(), NotAdmissibl
 
 /// Why a ClusterQueue is not active; `None` if it is.
 fn inactive(queue: &Value) -> Option<String> {
-    let conditions = queue.pointer("/status/conditions").and_then(Value::as_array);
-    let active = conditions.into_iter().flatten().find(|c| c["type"] == "Active");
+    let conditions = queue
+        .pointer("/status/conditions")
+        .and_then(Value::as_array);
+    let active = conditions
+        .into_iter()
+        .flatten()
+        .find(|c| c["type"] == "Active");
     match active {
         Some(condition) if condition["status"] == "True" => None,
-        Some(condition) => Some(condition["message"].as_str().unwrap_or("no reason given").to_owned()),
+        Some(condition) => Some(
+            condition["message"]
+                .as_str()
+                .unwrap_or("no reason given")
+                .to_owned(),
+        ),
         None => Some("Kueue has not looked at it".to_owned()),
     }
 }

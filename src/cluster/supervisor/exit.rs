@@ -70,28 +70,22 @@ pub struct Exit {
 }
 
 impl Cause {
-    /// The cause in a few words.
+    /// The cause as run folders name it.
     #[must_use]
-    pub fn text(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::LeaseLost => "leader election lost",
+            Self::LeaseLost => "lease-lost",
             Self::Crash => "crash",
-            Self::Killed => "killed from outside",
-            Self::Failed => "gave up",
-            Self::Ended => "ended by itself",
-            Self::NotStarted => "could not be started",
-            Self::Stopped => "stopped by headroom",
+            Self::Killed => "killed",
+            Self::Failed => "failed",
+            Self::Ended => "ended",
+            Self::NotStarted => "not-started",
+            Self::Stopped => "stopped",
         }
     }
 }
 
 impl Exit {
-    /// Why and how, e.g. `leader election lost (exited with code 1)`.
-    #[must_use]
-    pub fn why(&self) -> String {
-        format!("{} ({})", self.cause.text(), self.how())
-    }
-
     /// How it ended, for a sentence: `exited with code 1`, `was ended by SIGKILL`.
     #[must_use]
     pub fn how(&self) -> String {
