@@ -120,7 +120,7 @@ impl Cache {
             return Ok(());
         }
         match Lock::try_take(self)? {
-            Some(lock) => lock.clear_leftovers(self),
+            Some(lock) => lock.clear_leftovers(),
             None => Ok(()),
         }
     }
@@ -129,7 +129,8 @@ impl Cache {
 /// The right to change a cache. Released when dropped, also by the kernel when the process dies.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+    build: PathBuf,
 }
 
 impl Lock {
@@ -168,7 +169,10 @@ impl Lock {
                     .set_len(0)
                     .and_then(|()| file.rewind())
                     .and_then(|()| write!(file, "{}", std::process::id()));
-                Ok(Some(Self { _file: file }))
+                Ok(Some(Self {
+                    file,
+                    build: cache.build(),
+                }))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(ComponentsError::io(path)(error)),
@@ -180,14 +184,14 @@ impl Lock {
     }
 
     /// Notes the process group that is building, for whoever comes after a `kill -9` of this process.
-    pub(crate) fn note_builder(&self, cache: &Cache, pid: i32) -> io::Result<()> {
+    pub(crate) fn note_builder(&self, pid: i32) -> io::Result<()> {
         let ticks = child::start_ticks(pid).unwrap_or_default();
-        fs::write(cache.build().join("builder"), format!("{pid} {ticks}"))
+        fs::write(self.build.join("builder"), format!("{pid} {ticks}"))
     }
 
     /// See [`Cache::clear_leftovers`].
-    pub(crate) fn clear_leftovers(&self, cache: &Cache) -> Result<(), ComponentsError> {
-        let builder = cache.build().join("builder");
+    pub(crate) fn clear_leftovers(&self) -> Result<(), ComponentsError> {
+        let builder = self.build.join("builder");
         if let Some((pid, ticks)) = noted_builder(&builder) {
             // The start time tells the builder from an innocent process that was given its number later.
             if child::start_ticks(pid) == Some(ticks) {
@@ -195,14 +199,17 @@ impl Lock {
                 child::await_gone(Pid::from_raw(pid));
             }
         }
-        for half_made in [
-            builder,
-            cache.build().join("work"),
-            cache.build().join("tmp"),
-        ] {
+        for half_made in [builder, self.build.join("work"), self.build.join("tmp")] {
             remove(&half_made)?;
         }
         Ok(())
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child that another thread is just starting shares it until it executes.
+        let _ = self.file.unlock();
     }
 }
 
@@ -241,7 +248,7 @@ fn probe(folder: &Path) -> io::Result<()> {
     let mut file = tempfile::Builder::new()
         .prefix(".probe-")
         .tempfile_in(folder)?;
-    file.write_all(&[0x55; PROBE_BYTES])?;
+    file.write_all(&vec![0x55; PROBE_BYTES])?;
     file.as_file().sync_data()
 }
 
@@ -278,6 +285,7 @@ pub(crate) fn looks_like_a_program(file: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::components::child::ChildGroup;
 
     #[test]
     fn the_default_folder_follows_the_xdg_specification() {
@@ -333,15 +341,11 @@ mod tests {
         fs::create_dir_all(cache.build().join("work/kwok")).unwrap();
         fs::create_dir_all(cache.build().join("gocache")).unwrap();
         // A builder that outlived its set-up, and an unrelated process that has the number of one that did not.
-        let mut orphan = std::process::Command::new("sleep");
-        let mut orphan = std::os::unix::process::CommandExt::process_group(&mut orphan, 0)
-            .arg("600")
-            .spawn()
-            .unwrap();
-        let id = i32::try_from(orphan.id()).unwrap();
+        let orphan = ChildGroup::spawn(tokio::process::Command::new("sleep").arg("600")).unwrap();
+        let id = orphan.id();
 
         let lock = Lock::try_take(&cache).unwrap().unwrap();
-        lock.note_builder(&cache, id).unwrap();
+        lock.note_builder(id).unwrap();
         cache.clear_leftovers().unwrap();
         assert!(
             child::runs(id) && cache.build().join("work/kwok").exists(),
@@ -359,6 +363,5 @@ mod tests {
         assert!(!child::runs(id));
         assert!(!cache.build().join("work").exists());
         assert!(cache.build().join("gocache").exists());
-        orphan.wait().unwrap();
     }
 }

@@ -122,7 +122,7 @@ impl Go {
             .stderr(both);
         let mut child =
             ChildGroup::spawn(&mut command).map_err(ComponentsError::io(&self.program))?;
-        lock.note_builder(cache, child.id())
+        lock.note_builder(child.id())
             .map_err(ComponentsError::io(cache.build()))?;
         let status = child
             .wait()
@@ -243,9 +243,9 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_compile_shows_its_last_lines() {
-        let broken: String = (0..40)
-            .map(|n| format!("x.go:{n}: undefined: y\n"))
-            .collect();
+        let broken: String = (0..40).fold(String::new(), |text, n| {
+            text + &format!("x.go:{n}: undefined: y\n")
+        });
         let text = message(&broken);
         assert!(
             text.contains("x.go:39") && !text.contains("x.go:5:") && text.contains("some.log"),

@@ -41,7 +41,7 @@ pub async fn setup(
         return load(cache);
     }
     let lock = Lock::take(cache, |holder| report(Progress::Waiting { holder })).await?;
-    lock.clear_leftovers(cache)?;
+    lock.clear_leftovers()?;
     let pins = missing(cache);
     if !pins.is_empty() {
         build_all(cache, &lock, &pins, report).await?;
@@ -238,7 +238,7 @@ async fn build_one(
         fs::write(&file, text).map_err(ComponentsError::io(&file))?;
     }
 
-    let make = async {
+    let work_done = async {
         go.build(cache, lock, pin, &module, &out).await?;
         if pin.has_manifests() {
             let source = go.module_folder(cache, pin, &module).await?;
@@ -246,11 +246,11 @@ async fn build_one(
         }
         check_versions(cache, pin, &out).await
     };
-    tokio::pin!(make);
+    tokio::pin!(work_done);
     let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
     loop {
         tokio::select! {
-            made = &mut make => break made?,
+            result = &mut work_done => break result?,
             _ = tick.tick() => report(step.running()),
         }
     }

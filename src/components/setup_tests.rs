@@ -6,6 +6,9 @@ use super::*;
 use crate::components::child;
 use crate::components::testing::FakeGo;
 
+/// Something done to a cache.
+type Damage<'a> = Box<dyn Fn() + 'a>;
+
 async fn quiet(go: &FakeGo) -> Result<Components, ComponentsError> {
     setup(&go.cache, None, &mut |_| {}).await
 }
@@ -106,7 +109,7 @@ async fn what_is_damaged_is_built_again_and_nothing_else() {
     let place =
         |name: &str| folder_of(&go.cache, PINS.iter().find(|pin| pin.name == name).unwrap());
     let recipe = place("kubernetes").join("stamp.json");
-    let damages: [(&str, Box<dyn Fn()>); 6] = [
+    let damages: [(&str, Damage); 6] = [
         (
             "kwok",
             Box::new(|| fs::write(&built.kwok.path, "#!/bin/sh\n").unwrap()),
