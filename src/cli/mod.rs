@@ -145,8 +145,8 @@ async fn doctor(place: &Place) -> Exit {
             Verdict::Fail => "FAIL",
         };
         println!("{mark} {}: {}", check.name, check.detail);
-        if !check.remedy.is_empty() {
-            println!("     → {}", check.remedy);
+        if let Some(remedy) = &check.remedy {
+            println!("     → {remedy}");
         }
     }
     if checks.iter().any(|c| c.verdict == Verdict::Fail) {
