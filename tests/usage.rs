@@ -27,10 +27,16 @@ fn refused(folder: &Path, args: &[&str], parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{args:?}: {part:?} is not in: {text}");
     }
-    let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("headroom:") || l.starts_with("error:")).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|l| l.starts_with("headroom:") || l.starts_with("error:"))
+        .collect();
     assert_eq!(lines.len(), 1, "{args:?}: one clear line, not: {text}");
     assert!(!folder.join("runs").exists(), "{args:?}: a run was begun");
-    assert!(!folder.join("cache/sessions").exists(), "{args:?}: a cluster was begun");
+    assert!(
+        !folder.join("cache/sessions").exists(),
+        "{args:?}: a cluster was begun"
+    );
 }
 
 /// A timeline with one round, which `change` spoils.
@@ -72,12 +78,32 @@ fn timelines_that_make_no_sense_are_refused_with_file_line_and_field() {
         all.extend(parts);
         refused(dir, &["bench", "--timeline", &path], &all);
     };
-    refuse("unknown.yaml", "count: 2", "cuont: 2", &[":6", "cuont", "count"]);
+    refuse(
+        "unknown.yaml",
+        "count: 2",
+        "cuont: 2",
+        &[":6", "cuont", "count"],
+    );
     refuse("missing.yaml", "count: 2, ", "", &[":6", "count"]);
     refuse("zero.yaml", "count: 2", "count: 0", &[":6", "count"]);
-    refuse("negative.yaml", "minutes: 10", "minutes: -10", &[":6", "minutes"]);
-    refuse("nan.yaml", "minutes: 10", "minutes: .nan", &[":6", "not a finite number"]);
-    refuse("absurd.yaml", "count: 2", "count: 99999999", &[":6", "count"]);
+    refuse(
+        "negative.yaml",
+        "minutes: 10",
+        "minutes: -10",
+        &[":6", "minutes"],
+    );
+    refuse(
+        "nan.yaml",
+        "minutes: 10",
+        "minutes: .nan",
+        &[":6", "not a finite number"],
+    );
+    refuse(
+        "absurd.yaml",
+        "count: 2",
+        "count: 99999999",
+        &[":6", "count"],
+    );
     refuse("nine.yaml", "cards: 1", "cards: 9", &[":6", "cards", "8"]);
     refuse("type.yaml", "cards: 1", "cards: many", &[":6", "cards"]);
     refuse("twice.yaml", "cards: 1", "cards: 1, cards: 2", &["cards"]);
@@ -109,20 +135,41 @@ fn programs_and_folders_that_cannot_be_used_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
     std::fs::write(dir.join("notes.txt"), "not a program").unwrap();
-    refused(dir, &["bench", "--hami", "./notes.txt"], &["notes.txt", "not a program"]);
+    refused(
+        dir,
+        &["bench", "--hami", "./notes.txt"],
+        &["notes.txt", "not a program"],
+    );
     refused(dir, &["bench", "--hami", "./nothing"], &["nothing"]);
     refused(dir, &["bench", "--components", "./nothing"], &["nothing"]);
-    refused(dir, &["setup", "--cache", "/proc/headroom"], &["/proc/headroom", "--cache"]);
-    refused(dir, &["setup", "--cache", "./notes.txt"], &["notes.txt", "--cache"]);
+    refused(
+        dir,
+        &["setup", "--cache", "/proc/headroom"],
+        &["/proc/headroom", "--cache"],
+    );
+    refused(
+        dir,
+        &["setup", "--cache", "./notes.txt"],
+        &["notes.txt", "--cache"],
+    );
 }
 
 #[test]
 fn a_dry_run_prints_the_plan_and_starts_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let output = headroom(folder.path(), &["bench", "regimes", "--compress", "240", "--dry-run"]);
+    let output = headroom(
+        folder.path(),
+        &["bench", "regimes", "--compress", "240", "--dry-run"],
+    );
     assert!(output.status.success(), "{}", messages(&output));
     let text = String::from_utf8_lossy(&output.stdout);
-    for part in ["compress    240", "ClusterQueue", "nominalQuota", "dedicated", "expected"] {
+    for part in [
+        "compress    240",
+        "ClusterQueue",
+        "nominalQuota",
+        "dedicated",
+        "expected",
+    ] {
         assert!(text.contains(part), "{part:?} is not in: {text}");
     }
     assert!(!folder.path().join("runs").exists());
@@ -131,7 +178,9 @@ fn a_dry_run_prints_the_plan_and_starts_nothing() {
 #[test]
 fn every_command_explains_itself_with_an_example() {
     let folder = tempfile::tempdir().unwrap();
-    for command in ["bench", "setup", "doctor", "up", "status", "down", "list", "extender"] {
+    for command in [
+        "bench", "setup", "doctor", "up", "status", "down", "list", "extender",
+    ] {
         let output = headroom(folder.path(), &[command, "--help"]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success());

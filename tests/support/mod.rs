@@ -82,14 +82,19 @@ impl Bed {
 
     /// Process ids of everything that sessions of this bed have running.
     pub fn processes(&self) -> Vec<i32> {
-        let mark = format!("HEADROOM_SESSION={}/", self.path().canonicalize().unwrap().display());
+        let mark = format!(
+            "HEADROOM_SESSION={}/",
+            self.path().canonicalize().unwrap().display()
+        );
         std::fs::read_dir("/proc")
             .expect("/proc")
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
             .filter(|pid: &i32| {
                 let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-                environ.split(|&b| b == 0).any(|v| v.starts_with(mark.as_bytes()))
+                environ
+                    .split(|&b| b == 0)
+                    .any(|v| v.starts_with(mark.as_bytes()))
             })
             .collect()
     }
@@ -97,14 +102,23 @@ impl Bed {
     /// Names of the sessions that have a folder.
     pub fn session_folders(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.sessions());
-        let dirs = entries.into_iter().flatten().flatten().filter(|e| e.path().is_dir());
-        dirs.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+        let dirs = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|e| e.path().is_dir());
+        dirs.map(|e| e.file_name().to_string_lossy().into_owned())
+            .collect()
     }
 
     /// Fails the test if a process or a session's folder is left.
     pub fn assert_nothing_left(&self) {
         assert_eq!(self.processes(), Vec::<i32>::new(), "processes are left");
-        assert_eq!(self.session_folders(), Vec::<String>::new(), "folders are left");
+        assert_eq!(
+            self.session_folders(),
+            Vec::<String>::new(),
+            "folders are left"
+        );
     }
 }
 
@@ -134,8 +148,16 @@ impl Running {
         let deadline = Instant::now() + PATIENCE;
         while !self.said().contains(text) {
             let ended = self.child.try_wait().expect("a child");
-            assert!(ended.is_none(), "it ended before it said {text:?}: {}", self.said());
-            assert!(Instant::now() < deadline, "it never said {text:?}: {}", self.said());
+            assert!(
+                ended.is_none(),
+                "it ended before it said {text:?}: {}",
+                self.said()
+            );
+            assert!(
+                Instant::now() < deadline,
+                "it never said {text:?}: {}",
+                self.said()
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -143,7 +165,13 @@ impl Running {
     /// Sends it a signal.
     pub fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill").success());
+        assert!(
+            Command::new("kill")
+                .args([signal, &pid])
+                .status()
+                .expect("kill")
+                .success()
+        );
     }
 
     /// Waits for its end; its exit code.
@@ -166,6 +194,12 @@ impl Drop for Running {
     }
 }
 
+/// Says something that is to be seen even if the test passes; what `println!` writes then is not.
+pub fn say(text: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Text of a command's standard error.
 pub fn messages(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -176,7 +210,10 @@ pub fn messages(output: &Output) -> String {
 fn components() -> &'static Path {
     static CACHE: OnceLock<PathBuf> = OnceLock::new();
     CACHE.get_or_init(|| {
-        let status = Command::new(HEADROOM).arg("setup").status().expect("headroom starts");
+        let status = Command::new(HEADROOM)
+            .arg("setup")
+            .status()
+            .expect("headroom starts");
         assert!(status.success(), "headroom setup failed");
         let named = std::env::var_os("HEADROOM_CACHE").map(PathBuf::from);
         let xdg = std::env::var_os("XDG_CACHE_HOME").map(|dir| PathBuf::from(dir).join("headroom"));
