@@ -325,7 +325,7 @@ fn wait_for(pid: i32) -> Option<ExitStatus> {
         }
     }
     // Not a child of this process: no more than its disappearance can be seen.
-    while proc::cpu_secs(pid).is_some() {
+    while proc::is_running(pid) {
         thread::sleep(Duration::from_millis(100));
     }
     None
@@ -389,3 +389,6 @@ fn watch_peaks(shared: &Shared) {
         running.peak_rss_mib = proc::peak_rss_mib(running.pid).unwrap_or(running.peak_rss_mib);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,7 +62,7 @@ impl Session {
         let pid = std::process::id();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let id = format!(
-            "{}-{pid}-{serial}",
+            "{}-{pid}-{serial:03}",
             jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S")
         );
         let dir = root.join(&id);
@@ -265,3 +265,6 @@ fn remove(dir: &Path) {
         tracing::warn!("cannot remove {}: {error}", dir.display());
     }
 }
+
+#[cfg(test)]
+mod tests;
