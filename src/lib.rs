@@ -11,6 +11,7 @@ pub mod cluster;
 pub mod components;
 pub mod driver;
 pub mod extender;
+pub mod judge;
 pub mod machine;
 pub mod observer;
 pub mod plan;

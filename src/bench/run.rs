@@ -22,7 +22,7 @@ use crate::plan::{self, Plan, TenantPlan};
 use crate::run_folder::info::Program;
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
-    ComponentExit, Disturbance, HamiSource, RunInfo, RunSummary, RunWriter, SessionWriter,
+    ComponentExit, Disturbance, HamiSource, Record, RunInfo, RunSummary, RunWriter, SessionWriter,
 };
 use crate::tenants;
 
@@ -61,7 +61,7 @@ pub struct Job<'a> {
     pub keep: bool,
 }
 
-/// Does one run.
+/// Does one run; its summary and its records.
 ///
 /// When `cancel` is cancelled the run ends early with what it has, and its summary says so.
 ///
@@ -73,7 +73,7 @@ pub async fn run(
     session: &SessionWriter,
     machine: &Fingerprint,
     cancel: &CancellationToken,
-) -> anyhow::Result<RunSummary> {
+) -> anyhow::Result<(RunSummary, Vec<Record>)> {
     let started = Instant::now();
     let mut info = run_info(bench, job, machine)?;
     let writer = Arc::new(session.run(&job.folder, &info)?);
@@ -148,7 +148,7 @@ pub async fn run(
         &writer,
         facts,
     );
-    Ok(summary)
+    Ok((summary, observation.records))
 }
 
 /// Brings up a cluster for `plan` with a line of progress at each step.

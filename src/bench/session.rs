@@ -7,8 +7,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::run::{self, Bench, Job};
 use super::table;
+use crate::judge::{self, Judged};
 use crate::machine;
 use crate::plan::Plan;
+use crate::plan::expect::Expect;
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{SessionWriter, Summary};
 
@@ -17,6 +19,8 @@ use crate::run_folder::{SessionWriter, Summary};
 pub struct Order {
     /// Name of the experiment.
     pub experiment: String,
+    /// What the experiment expects.
+    pub expect: Expect,
     /// One plan an arm.
     pub plans: Vec<Plan>,
     /// Folder of the session; `None`: a new one under `runs/`.
@@ -70,6 +74,7 @@ pub async fn session(
         quick: order.plans.iter().any(|plan| plan.quick),
         complete: false,
         runs: Vec::new(),
+        arms: Vec::new(),
     };
     let writer = match &order.out {
         Some(dir) => SessionWriter::create(dir, &summary)?,
@@ -85,6 +90,7 @@ pub async fn session(
     let runs = interleaved(&order.plans);
     let last = runs.len();
     let mut interrupted = false;
+    let mut judged = Vec::new();
     for (number, (plan, repeat)) in (1..).zip(runs) {
         let job = Job {
             plan,
@@ -97,9 +103,11 @@ pub async fn session(
             plan.arm,
             bench.hami.label()
         );
-        let done = run::run(bench, &job, &writer, &machine, cancel).await?;
+        let (done, records) = run::run(bench, &job, &writer, &machine, cancel).await?;
         println!("{}", table::run_table(&done, plan, &summary));
+        judged.push(Judged::new(&done, &records));
         summary.runs.push(done);
+        summary.arms = judge::arms(&order.expect, &judged);
         interrupted = cancel.is_cancelled();
         summary.complete = number == last && !interrupted;
         writer.summary(&summary)?;
@@ -107,6 +115,7 @@ pub async fn session(
             break;
         }
     }
+    println!("{}", table::verdicts(&summary));
     Ok(Ended {
         summary,
         dir,

@@ -149,6 +149,43 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
     table.to_string()
 }
 
+/// Renders what the session's runs say together: for each arm its figures over the repeats beside those published, and
+/// whether the published shape was seen.
+#[must_use]
+pub fn verdicts(session: &Summary) -> String {
+    let mut text = String::new();
+    for arm in &session.arms {
+        let _ = writeln!(
+            text,
+            "arm {} ({} run{})",
+            arm.name,
+            arm.runs,
+            if arm.runs == 1 { "" } else { "s" }
+        );
+        for (name, published) in &arm.published {
+            let measured = arm.figures.get(name).map_or(NOTHING.into(), |figure| {
+                if arm.runs == 1 {
+                    percentile(figure.median)
+                } else {
+                    let [median, min, max] =
+                        [figure.median, figure.min, figure.max].map(percentile);
+                    format!("{median} ({min} to {max})")
+                }
+            });
+            let _ = writeln!(text, "  {name}: measured {measured}, published {published}");
+        }
+        for claim in &arm.claims {
+            let mark = match claim.holds {
+                Some(true) => "yes",
+                Some(false) => "NO ",
+                None => "?  ",
+            };
+            let _ = writeln!(text, "  {mark} {} ({})", claim.claim, claim.reason);
+        }
+    }
+    text
+}
+
 /// What a cell shows when there is nothing to show.
 const NOTHING: &str = "-";
 

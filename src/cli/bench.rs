@@ -48,6 +48,7 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
     };
     let order = Order {
         experiment: experiment.name.clone(),
+        expect: experiment.expect.clone(),
         plans,
         out: args.out,
         keep: args.keep,

@@ -51,6 +51,7 @@ pub(crate) fn full() -> Summary {
         compress: 120.0,
         quick: false,
         complete: false,
+        arms: vec![],
         runs: vec![RunSummary {
             arm: "default".into(),
             repeat: 1,
