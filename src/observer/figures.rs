@@ -51,12 +51,13 @@ pub fn conclude(
     // Each of these notes its own failure with the writer, from where it becomes a disturbance.
     let _ = writer.records(&observation.records);
     let _ = audit.map(|audit| writer.calls(&audit.calls));
-    let _ = log.map(|log| writer.hlog(&log));
+    let _ = log.map(|log| writer.latencies(&log));
     summarise(plan, observation, audit, writer, facts)
 }
 
-/// Brings a run's figures together, of records that are complete.
-fn summarise(
+/// Brings a run's figures together, of records that are complete. Most callers want [`conclude`].
+#[must_use]
+pub fn summarise(
     plan: &Plan,
     observation: &Observation,
     audit: Option<&AuditFigures>,

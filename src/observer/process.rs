@@ -18,18 +18,12 @@ pub struct ProcessUsage {
 /// What this process has used.
 #[must_use]
 pub fn own_usage() -> Option<ProcessUsage> {
-    usage(own_pid())
-}
-
-/// This process's ID.
-#[must_use]
-pub fn own_pid() -> i32 {
-    std::process::id().cast_signed()
+    usage(std::process::id())
 }
 
 /// Reads what process `pid` has used; `None` if it is gone.
 #[must_use]
-pub fn usage(pid: i32) -> Option<ProcessUsage> {
+pub fn usage(pid: u32) -> Option<ProcessUsage> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     Some(ProcessUsage {
@@ -68,6 +62,6 @@ mod tests {
     #[test]
     fn this_process_has_memory_and_a_gone_one_has_nothing() {
         assert!(own_usage().unwrap().rss_mib > 0.1);
-        assert_eq!(usage(i32::MAX), None);
+        assert_eq!(usage(u32::MAX), None);
     }
 }

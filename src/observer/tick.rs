@@ -17,11 +17,11 @@ const HARNESS: &str = "headroom";
 const LATE: Duration = Duration::from_millis(500);
 
 /// Says which processes to sample now: component and process ID. Asked each second, since components restart.
-pub struct Pids(Box<dyn Fn() -> Vec<(String, i32)> + Send + Sync>);
+pub struct Pids(Box<dyn Fn() -> Vec<(String, u32)> + Send + Sync>);
 
 impl Pids {
     /// Asks `of` each second.
-    pub fn new(of: impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static) -> Self {
+    pub fn new(of: impl Fn() -> Vec<(String, u32)> + Send + Sync + 'static) -> Self {
         Self(Box::new(of))
     }
 
@@ -115,7 +115,7 @@ fn second(shared: &Shared, pids: &Pids, late: bool) {
     let components = (pids.0)()
         .into_iter()
         .filter_map(|(component, pid)| Some((component, pid, process::usage(pid)?)));
-    let harness = own.map(|own| (HARNESS.to_owned(), process::own_pid(), own));
+    let harness = own.map(|own| (HARNESS.to_owned(), std::process::id(), own));
     for (component, pid, used) in components.chain(harness) {
         shared.writer.component(&ComponentRow {
             secs,

@@ -169,7 +169,8 @@ fn ideal(tenant: &TenantPlan) -> f64 {
         .flat_map(|stage| &stage.rounds)
         .flat_map(|round| &round.groups)
         .map(|g| f64::from(g.count) * f64::from(g.request.cards) * g.run_secs.unwrap_or(0.0))
-        .sum()
+        // Not `sum`, which makes -0 of nothing.
+        .fold(0.0, |sum, card_secs| sum + card_secs)
 }
 
 /// Length of `from..to` within `0..end`; an open end is the observation's.

@@ -3,6 +3,8 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::run_folder::fixtures::{done, plan, team};
 use crate::run_folder::summary::tests::full;
@@ -17,15 +19,11 @@ fn exit() -> ComponentExit {
         secs: 12.0,
         component: "kube-scheduler".into(),
         pid: 7,
-        at: "2026-01-01T00:00:12Z".into(),
-        cause: "lease-lost".into(),
-        code: Some(1),
-        signal: None,
-        ran_secs: 10.0,
+        cause: "lost its Lease".into(),
+        uptime_secs: 10.0,
         cpu_secs: 1.0,
         peak_rss_mib: 50.0,
-        restart_delay_secs: Some(0.0),
-        last_lines: vec!["Leaderelection lost".into()],
+        restarted: true,
     }
 }
 
@@ -196,4 +194,37 @@ fn a_folder_that_went_away_is_reported() {
     let error = run.records(&[]).unwrap_err();
     assert!(error.to_string().contains("jobs.jsonl"), "{error}");
     assert!(!error.disk_full());
+}
+
+proptest! {
+    /// A file cut off anywhere is read up to there or named in one line; a changed byte never makes the reader panic.
+    #[test]
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a place in a small file
+    fn no_damage_makes_the_reader_panic(
+        file in 0_usize..5, cut in 0.0..1.0, change in proptest::option::of((0.0..1.0, any::<u8>()))
+    ) {
+        let names = [files::RUN, files::JOBS, files::USAGE, files::COMPONENTS, files::RESTARTS];
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("default-1");
+        killed_run(&folder);
+        let path = folder.join(names[file]);
+        let mut bytes = fs::read(&path).unwrap();
+        let place = |part: f64, len: usize| ((part * len as f64) as usize).min(len.saturating_sub(1));
+        if let Some((part, byte)) = change {
+            let at = place(part, bytes.len());
+            bytes[at] = byte;
+        } else {
+            bytes.truncate(place(cut, bytes.len()));
+        }
+        fs::write(&path, &bytes).unwrap();
+        match Run::load(&folder) {
+            Ok(run) => prop_assert!(run.records.len() <= 1 && run.usage.len() <= 1),
+            Err(error) => {
+                let line = error.to_string();
+                prop_assert!(line.contains(names[file]) && line.lines().count() == 1, "{}", line);
+                // Only run.json is of no use in part.
+                prop_assert!(change.is_some() || names[file] == files::RUN, "{}", line);
+            }
+        }
+    }
 }

@@ -89,7 +89,7 @@ pub struct ComponentRow {
     /// Component; the harness itself is `headroom`.
     pub component: String,
     /// Process.
-    pub pid: i32,
+    pub pid: u32,
     /// CPU time of the process so far, user and system, seconds.
     pub cpu_secs: f64,
     /// Resident memory, MiB.
@@ -128,25 +128,17 @@ pub struct ComponentExit {
     /// Component.
     pub component: String,
     /// Process that exited.
-    pub pid: i32,
-    /// UTC time of the exit, RFC 3339.
-    pub at: String,
-    /// Why, as the supervisor classifies it, e.g. `lease-lost`, `crash`, `killed`, `stopped`.
+    pub pid: u32,
+    /// Why, in a few words.
     pub cause: String,
-    /// Exit code, if it exited by itself.
-    pub code: Option<i32>,
-    /// Name of the signal that ended it.
-    pub signal: Option<String>,
     /// How long it had run, seconds.
-    pub ran_secs: f64,
+    pub uptime_secs: f64,
     /// CPU time it had used, seconds.
     pub cpu_secs: f64,
     /// Its peak resident memory, MiB.
     pub peak_rss_mib: f64,
-    /// It was started again this many seconds later; null: not at all.
-    pub restart_delay_secs: Option<f64>,
-    /// Last lines of its log.
-    pub last_lines: Vec<String>,
+    /// Whether it was started again.
+    pub restarted: bool,
 }
 
 /// API calls by component, then `verb resource[/subresource]`.

@@ -156,6 +156,12 @@ impl RunWriter {
         self.dir.join(files::LOGS)
     }
 
+    /// Path of the run's `latency.hlog`.
+    #[must_use]
+    pub fn hlog(&self) -> PathBuf {
+        self.dir.join(files::HLOG)
+    }
+
     /// Writes `run.json`, again when something in it has become known.
     ///
     /// # Errors
@@ -222,8 +228,8 @@ impl RunWriter {
     ///
     /// # Errors
     /// If it can't be written.
-    pub fn hlog(&self, log: &[u8]) -> Result<(), WriteError> {
-        let path = self.dir.join(files::HLOG);
+    pub fn latencies(&self, log: &[u8]) -> Result<(), WriteError> {
+        let path = self.hlog();
         self.noted(replace(&path, log).map_err(WriteError::at(&path)))
     }
 
