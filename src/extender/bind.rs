@@ -94,11 +94,14 @@ impl Extender {
         };
         let deadline = Instant::now() + patience;
         loop {
-            match self
+            let taken = self
                 .node_locks
                 .take(&self.calls, &args.node, holder(args))
-                .await
-            {
+                .await;
+            if taken.is_err() {
+                self.ask_for_other_vendors_lock(args).await;
+            }
+            match taken {
                 Err(error)
                     if error.is_contention()
                         && !patience.is_zero()
@@ -112,6 +115,7 @@ impl Extender {
     }
 
     async fn unlock(&self, pod: &Pod, args: &BindArgs) {
+        self.ask_for_other_vendors_lock(args).await;
         if request::wants_node_lock(pod, &self.settings.nvidia)
             && let Err(error) = self
                 .node_locks
@@ -119,6 +123,15 @@ impl Extender {
                 .await
         {
             tracing::error!(node = args.node, pod = args.pod_name, "{error}");
+        }
+    }
+
+    /// HAMi gives back the locks of all vendors in the order of their names, and its Cambricon backend first reads the node
+    /// to see whether there is one, whatever the pod asks for. So a bind that finds the lock taken costs two more GETs (one
+    /// when the vendors before NVIDIA are rolled back, one when everything is released), and any other failed bind one.
+    async fn ask_for_other_vendors_lock(&self, args: &BindArgs) {
+        if let Err(error) = self.calls.get_node(&args.node).await {
+            tracing::error!(node = args.node, "another vendor's lock: {error}");
         }
     }
 }

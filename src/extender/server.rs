@@ -282,5 +282,6 @@ fn log_to_stderr(verbosity: i32) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(false)
         .try_init();
 }
