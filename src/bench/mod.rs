@@ -1,1 +1,17 @@
-//! To be written.
+//! Runs experiments: a session of runs, each on a fresh cluster.
+//!
+//! In: plans and programs. Out: a session's folder, a table on standard output, what the exit code must say. Everything it
+//! starts it also stops.
+//!
+//! - [`session`]: the runs of one command, in interleaved order
+//! - [`run`]: one run
+//! - [`progress`]: what a user sees meanwhile
+//! - [`table`]: what a user sees at the end
+
+pub mod progress;
+pub mod run;
+pub mod session;
+pub mod table;
+
+pub use run::Bench;
+pub use session::{Ended, Order, session};

@@ -2,14 +2,60 @@
 //!
 //! Pure: from a [`Summary`] and the plans of its runs to text.
 
+use std::fmt::Write as _;
+
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use crate::plan::Plan;
-use crate::run_folder::summary::{Latency, Percentile, RunSummary, TenantSummary};
+use crate::run_folder::{Latency, Percentile, RunSummary, Summary, TenantSummary};
 
-/// Renders one run's table. `plan` is the run's own.
+/// Renders one run of a session: what it is, the table, what restarted, what disturbed it. `plan` is the run's own.
 #[must_use]
-pub fn run_table(run: &RunSummary, plan: &Plan) -> String {
+pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
+    let quick = if session.quick {
+        ", QUICK: a first look, not comparable"
+    } else {
+        ""
+    };
+    let mut text = format!(
+        "{} / {}, repeat {}, compression {}{quick}\nHAMi: {}\n",
+        session.experiment,
+        run.arm,
+        run.repeat,
+        session.compress,
+        session.hami.label(),
+    );
+    text += &teams_table(run, plan);
+    let restarts: Vec<String> = run
+        .restarts
+        .iter()
+        .map(|(name, n)| format!("{name} {n}"))
+        .collect();
+    let _ = writeln!(text, "\nrestarts: {}", restarts.join(", "));
+    if let Some(lag) = run.accuracy.watch_lag_ms {
+        let _ = writeln!(
+            text,
+            "watch lag p50/p99/max: {:.1}/{:.1}/{:.1} ms; harness: {:.1} s CPU, {:.0} MiB, {} late submits (worst {:.1} ms)",
+            lag.p50,
+            lag.p99,
+            lag.max,
+            run.harness.cpu_secs,
+            run.harness.peak_rss_mib,
+            run.harness.late_submits,
+            run.harness.max_submit_lateness_ms,
+        );
+    }
+    for disturbance in &run.disturbed {
+        let _ = writeln!(
+            text,
+            "DISTURBED ({}): {} → {}",
+            disturbance.kind, disturbance.detail, disturbance.remedy
+        );
+    }
+    text
+}
+
+fn teams_table(run: &RunSummary, plan: &Plan) -> String {
     let tenants: Vec<&TenantSummary> = run.tenants.iter().filter(|t| t.experiments > 0).collect();
     let dedicated = tenants
         .iter()
@@ -18,7 +64,11 @@ pub fn run_table(run: &RunSummary, plan: &Plan) -> String {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
     let mut header = vec![Cell::new("")];
-    header.extend(tenants.iter().map(|t| Cell::new(&t.name).set_alignment(CellAlignment::Right)));
+    header.extend(
+        tenants
+            .iter()
+            .map(|t| Cell::new(&t.name).set_alignment(CellAlignment::Right)),
+    );
     table.set_header(header);
     let published = |tenant: &TenantSummary, figure: &str| {
         plan.tenants
@@ -31,7 +81,9 @@ pub fn run_table(run: &RunSummary, plan: &Plan) -> String {
         if values.iter().any(|v| v != NOTHING) {
             let mut cells = vec![Cell::new(label)];
             cells.extend(
-                values.into_iter().map(|v| Cell::new(v).set_alignment(CellAlignment::Right)),
+                values
+                    .into_iter()
+                    .map(|v| Cell::new(v).set_alignment(CellAlignment::Right)),
             );
             table.add_row(cells);
         }
@@ -42,21 +94,40 @@ pub fn run_table(run: &RunSummary, plan: &Plan) -> String {
     row("  published ÷ dedicated", &|t| {
         let base = plan.tenants.iter().find(|d| d.name == "dedicated");
         let base = base.and_then(|d| d.published.get("makespan_secs").copied());
-        dedicated.map_or(NOTHING.into(), |_| ratio(published(t, "makespan_secs"), base))
+        dedicated.map_or(NOTHING.into(), |_| {
+            ratio(published(t, "makespan_secs"), base)
+        })
     });
     row("  ideal (no control plane)", &|t| secs(t.ideal_secs));
     row("  control plane's share", &|t| {
-        secs(t.makespan_secs.zip(t.ideal_secs).map(|(measured, ideal)| measured - ideal))
+        secs(
+            t.makespan_secs
+                .zip(t.ideal_secs)
+                .map(|(measured, ideal)| measured - ideal),
+        )
     });
     row("card-seconds reserved", &|t| whole(t.card_seconds.reserved));
-    row("  published", &|t| whole(published(t, "card_seconds_reserved")));
-    row("card-seconds admitted (quota held)", &|t| whole(Some(t.card_seconds.admitted)));
-    row("  published", &|t| whole(published(t, "card_seconds_admitted")));
+    row("  published", &|t| {
+        whole(published(t, "card_seconds_reserved"))
+    });
+    row("card-seconds admitted (quota held)", &|t| {
+        whole(Some(t.card_seconds.admitted))
+    });
+    row("  published", &|t| {
+        whole(published(t, "card_seconds_admitted"))
+    });
     row("card-seconds bound", &|t| whole(Some(t.card_seconds.bound)));
-    row("card-seconds running", &|t| whole(Some(t.card_seconds.running)));
-    row("  ideal of the timeline", &|t| whole(Some(t.card_seconds.ideal)));
+    row("card-seconds running", &|t| {
+        whole(Some(t.card_seconds.running))
+    });
+    row("  ideal of the timeline", &|t| {
+        whole(Some(t.card_seconds.ideal))
+    });
     row("card-seconds borrowed / lent", &|t| {
-        format!("{:.0} / {:.0}", t.card_seconds.borrowed, t.card_seconds.lent)
+        format!(
+            "{:.0} / {:.0}",
+            t.card_seconds.borrowed, t.card_seconds.lent
+        )
     });
     row("experiments (failed, unfinished)", &|t| {
         format!("{} ({}, {})", t.experiments, t.failed, t.unfinished)
@@ -76,6 +147,43 @@ pub fn run_table(run: &RunSummary, plan: &Plan) -> String {
         }
     }
     table.to_string()
+}
+
+/// Renders what the session's runs say together: for each arm its figures over the repeats beside those published, and
+/// whether the published shape was seen.
+#[must_use]
+pub fn verdicts(session: &Summary) -> String {
+    let mut text = String::new();
+    for arm in &session.arms {
+        let _ = writeln!(
+            text,
+            "arm {} ({} run{})",
+            arm.name,
+            arm.runs,
+            if arm.runs == 1 { "" } else { "s" }
+        );
+        for (name, published) in &arm.published {
+            let measured = arm.figures.get(name).map_or(NOTHING.into(), |figure| {
+                if arm.runs == 1 {
+                    percentile(figure.median)
+                } else {
+                    let [median, min, max] =
+                        [figure.median, figure.min, figure.max].map(percentile);
+                    format!("{median} ({min} to {max})")
+                }
+            });
+            let _ = writeln!(text, "  {name}: measured {measured}, published {published}");
+        }
+        for claim in &arm.claims {
+            let mark = match claim.holds {
+                Some(true) => "yes",
+                Some(false) => "NO ",
+                None => "?  ",
+            };
+            let _ = writeln!(text, "  {mark} {} ({})", claim.claim, claim.reason);
+        }
+    }
+    text
 }
 
 /// What a cell shows when there is nothing to show.

@@ -33,7 +33,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run an experiment: regimes, one regime alone (dedicated, shared, workstation), or an experiment file
-    #[command(after_help = "Examples:\n  headroom bench regimes\n  headroom bench shared --compress 600 --hami ./scheduler\n  headroom bench regimes --quick\n  headroom bench my-experiment.yaml --dry-run")]
+    #[command(
+        after_help = "Examples:\n  headroom bench regimes\n  headroom bench shared --compress 600 --hami ./scheduler\n  headroom bench regimes --quick\n  headroom bench my-experiment.yaml --dry-run"
+    )]
     Bench(BenchArgs),
     /// Build or check the pinned components, and nothing else
     #[command(after_help = "Example: headroom setup --cache /var/tmp/headroom")]
@@ -57,7 +59,9 @@ pub enum Command {
     #[command(after_help = "Example: headroom list")]
     List,
     /// Run the built-in HAMi-compatible scheduler extender alone (it takes HAMi's flags)
-    #[command(after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread")]
+    #[command(
+        after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread"
+    )]
     Extender(extender::Args),
 }
 
@@ -84,6 +88,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<String>,
 
+    /// What shapes the cluster.
     #[command(flatten)]
     pub shape: ShapeArgs,
 
@@ -135,6 +140,7 @@ pub struct UpArgs {
     #[arg(value_name = "EXPERIMENT", default_value = "regimes")]
     pub experiment: String,
 
+    /// What shapes the cluster.
     #[command(flatten)]
     pub shape: ShapeArgs,
 }

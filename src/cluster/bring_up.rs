@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     fs,
-    future::Future,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -15,18 +14,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Cluster, ClusterError, HAMI, KUBE_SCHEDULER, KUEUE, Spec, client, kueue, nodes,
-    session::Session, substrate, supervisor::Supervisor, system,
+    session::Session,
+    substrate,
+    supervisor::Supervisor,
+    system,
+    wait::{PATIENCE, POLL, get, until},
 };
 use crate::plan::{ClientLimit, Plan};
 
 /// User agent of the harness while it brings the cluster up.
 const USER_AGENT: &str = "headroom-bring-up";
-
-/// How long each part may take to get ready. Far above what is usual (a few seconds), for a machine under load.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Time between two looks at something that is not ready yet.
-const POLL: Duration = Duration::from_millis(100);
 
 /// Calls HAMi makes for each node that has no handshakes: a GET and a PATCH for each of five vendors.
 const HANDSHAKE_CALLS: f64 = 10.0;
@@ -171,7 +168,11 @@ async fn schedulers(
     };
     let patience = PATIENCE + Duration::try_from_secs_f64(storm).unwrap_or(PATIENCE);
     futures::try_join!(
-        until("kube-scheduler", PATIENCE, || scheduling(client, elect, ports.scheduler)),
+        until("kube-scheduler", PATIENCE, || scheduling(
+            client,
+            elect,
+            ports.scheduler
+        )),
         until("every node", PATIENCE, || async {
             let ready = nodes::ready(client).await.map_err(|e| e.to_string())?;
             all(ready, names.len(), "are ready")
@@ -228,50 +229,24 @@ fn local_client(port: u16) -> Result<Client, ClusterError> {
     Client::try_from(config).map_err(|e| unexpected(e.to_string()))
 }
 
-async fn get(client: &Client, path: &str) -> Result<String, String> {
-    let request = http::Request::get(path)
-        .body(vec![])
-        .map_err(|e| e.to_string())?;
-    client.request_text(request).await.map_err(|e| e.to_string())
-}
-
 async fn answers(client: &Client, path: &str) -> Result<(), String> {
     get(client, path).await.map(drop)
-}
-
-/// Looks again and again until `check` is content.
-async fn until<F: Future<Output = Result<(), String>>>(
-    what: &str,
-    patience: Duration,
-    mut check: impl FnMut() -> F,
-) -> Result<(), ClusterError> {
-    let started = Instant::now();
-    loop {
-        let last = match check().await {
-            Ok(()) => return Ok(()),
-            Err(last) => last,
-        };
-        if started.elapsed() > patience {
-            return Err(ClusterError::NotReady {
-                what: what.to_owned(),
-                secs: started.elapsed().as_secs(),
-                last,
-            });
-        }
-        sleep(POLL).await;
-    }
 }
 
 /// Waits for the first component that dies; while a cluster comes up none may.
 async fn death(supervisor: &Supervisor, logs: &Path) -> ClusterError {
     loop {
         if let Some(exit) = supervisor.exits().into_iter().next() {
-            let lines = &exit.last_lines;
+            let lines = exit.last_lines.as_slice();
             let from = lines.len().saturating_sub(super::error::TAIL_LINES);
+            let tail = match &lines[from..] {
+                [] => "(it wrote nothing)".to_owned(),
+                lines => lines.join("\n"),
+            };
             return ClusterError::Died {
                 how: exit.how(),
                 log: log_of(logs, &exit.component),
-                tail: lines[from..].join("\n"),
+                tail,
                 component: exit.component,
             };
         }
@@ -315,7 +290,7 @@ fn limits(plan: &Plan) -> BTreeMap<String, Option<ClientLimit>> {
             substrate::controller_manager_limit(),
         ),
         // kwok's client has no limiter.
-        ("kwok", None),
+        ("kwok-controller", None),
         (KUBE_SCHEDULER, Some(plan.scheduler.limit)),
         (HAMI, Some(plan.hami.limit)),
         (KUEUE, Some(plan.kueue.limit)),

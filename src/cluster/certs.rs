@@ -9,8 +9,7 @@ use std::{fs, net::IpAddr, path::Path};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_RSA_SHA256,
-    string::Ia5String,
+    KeyUsagePurpose, PKCS_RSA_SHA256, string::Ia5String,
 };
 use rustls_pki_types::{PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, pem::PemObject};
 
@@ -41,7 +40,10 @@ pub(super) fn make(pki: &Path) -> Result<Certificates, ClusterError> {
 
     let mut ca = params(AUTHORITY, vec![]).map_err(failed)?;
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    ca.key_usages = vec![
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::DigitalSignature,
+    ];
     let ca_cert = ca.self_signed(&ca_key).map_err(failed)?.pem();
 
     let mut server = params(SERVICE, vec![[127, 0, 0, 1].into()]).map_err(failed)?;

@@ -18,6 +18,7 @@ use super::{
     substrate::{self, write},
     supervisor::Program,
     system::option,
+    wait::{PATIENCE, get, until},
 };
 use crate::plan::{KueuePlan, QuotaUnit};
 
@@ -57,10 +58,11 @@ pub(super) async fn install(
     let ca = &certificates.ca_cert;
     let crds = read_crds(&programs.kueue_manifests, ports.webhook, ca)?;
     let webhooks = read_webhooks(&programs.kueue_manifests, ports.webhook, ca)?;
+    let plurals: Vec<String> = crds.iter().map(|crd| crd.plural.clone()).collect();
     let crds = stream::iter(crds)
-        .map(|text| {
+        .map(|crd| {
             let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            post(client, path, "application/yaml", text)
+            post(client, path, "application/yaml", crd.text)
         })
         .buffer_unordered(4)
         .try_collect::<Vec<()>>();
@@ -79,6 +81,9 @@ pub(super) async fn install(
         Ok(())
     };
     futures::try_join!(crds, objects)?;
+    // Kueue's certificate rotator updates CRDs when it starts, and a conflict with the API server, which is still busy
+    // with their status, costs it seconds.
+    until("Kueue's CRDs", PATIENCE, || served(client, &plurals)).await?;
     program(programs, plan, ports, &certificates, session, logs)
 }
 
@@ -185,8 +190,14 @@ fn client_config(port: u16, path: &str, ca: &str) -> Value {
     })
 }
 
-/// The CRDs as texts, because reading the largest (19 000 lines) only to write it again would cost memory and time.
-fn read_crds(manifests: &Path, port: u16, ca: &str) -> Result<Vec<String>, ClusterError> {
+/// A CRD as text, because reading the largest (19 000 lines) only to write it again would cost memory and time.
+struct Crd {
+    plural: String,
+    text: String,
+}
+
+/// The CRDs, the largest first, because it takes the API server longest.
+fn read_crds(manifests: &Path, port: u16, ca: &str) -> Result<Vec<Crd>, ClusterError> {
     let dir = manifests.join("crd").join("bases");
     let mut files: Vec<PathBuf> = fs::read_dir(&dir)
         .map_err(ClusterError::file("read", &dir))?
@@ -194,7 +205,7 @@ fn read_crds(manifests: &Path, port: u16, ca: &str) -> Result<Vec<String>, Clust
         .map(|e| e.path())
         .filter(|p| p.extension().is_some_and(|e| e == "yaml"))
         .collect();
-    files.sort();
+    files.sort_by_key(|f| std::cmp::Reverse(f.metadata().map_or(0, |m| m.len())));
     let conversion = json!({
         "strategy": "Webhook",
         "webhook": {
@@ -205,21 +216,38 @@ fn read_crds(manifests: &Path, port: u16, ca: &str) -> Result<Vec<String>, Clust
     files
         .iter()
         .map(|file| {
-            let text = fs::read_to_string(file).map_err(ClusterError::file("read", file))?;
-            let name = file.file_stem().unwrap_or_default().to_string_lossy();
-            if !CONVERTED.iter().any(|c| name.ends_with(&format!("_{c}"))) {
-                return Ok(text);
+            let unexpected = |detail: &str| ClusterError::Unexpected {
+                what: file.display().to_string(),
+                detail: detail.to_owned(),
+            };
+            let mut text = fs::read_to_string(file).map_err(ClusterError::file("read", file))?;
+            // Files are named `<group>_<plural>.yaml` by their generator.
+            let plural = file
+                .file_stem()
+                .and_then(|stem| stem.to_str()?.split_once('_'))
+                .map(|(_, plural)| plural.to_owned())
+                .ok_or_else(|| unexpected("its name is not `<group>_<plural>.yaml`"))?;
+            if CONVERTED.contains(&plural.as_str()) {
+                // The generator writes the top-level `spec` on a line of its own.
+                let (head, spec) = text
+                    .split_once("\nspec:\n")
+                    .ok_or_else(|| unexpected("it has no top-level `spec:`"))?;
+                text = format!("{head}\nspec:\n  conversion: {conversion}\n{spec}");
             }
-            // Its generator writes the top-level `spec` on a line of its own.
-            let (head, spec) =
-                text.split_once("\nspec:\n")
-                    .ok_or_else(|| ClusterError::Unexpected {
-                        what: file.display().to_string(),
-                        detail: "no top-level `spec:`".into(),
-                    })?;
-            Ok(format!("{head}\nspec:\n  conversion: {conversion}\n{spec}"))
+            Ok(Crd { plural, text })
         })
         .collect()
+}
+
+/// Whether the API server serves the resources of all CRDs.
+async fn served(client: &Client, plurals: &[String]) -> Result<(), String> {
+    let text = get(client, "/apis/kueue.x-k8s.io/v1beta2").await?;
+    let list: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    let resources = list["resources"].as_array().cloned().unwrap_or_default();
+    let missing = plurals
+        .iter()
+        .find(|plural| !resources.iter().any(|r| r["name"] == plural.as_str()));
+    missing.map_or(Ok(()), |plural| Err(format!("{plural} is not served yet")))
 }
 
 /// The two webhook configurations, with the webhooks for Kueue's own objects and for Jobs.

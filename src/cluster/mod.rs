@@ -10,6 +10,7 @@
 //! - [`nodes`]: the fake machines
 //! - [`supervisor`]: keeps the system under test running and records its exits
 //! - [`session`]: who owns what, and the removal of leftovers; [`proc`], [`ports`]: what the host says
+//! - [`manifest`], [`wait`]: settings into YAML files; waiting until something is ready
 
 mod bring_up;
 mod certs;
@@ -23,6 +24,7 @@ mod session;
 mod substrate;
 pub mod supervisor;
 mod system;
+mod wait;
 
 use std::{
     collections::BTreeMap,
@@ -152,6 +154,11 @@ impl Cluster {
     #[must_use]
     pub fn components(&self) -> Vec<(String, i32)> {
         self.supervisor.components()
+    }
+
+    /// Says at any time which components run, as [`Cluster::components`] does, without holding the cluster.
+    pub fn census(&self) -> impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static {
+        self.supervisor.census()
     }
 
     /// Every exit of a component so far.

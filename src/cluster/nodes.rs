@@ -96,12 +96,11 @@ pub(super) async fn create(client: &Client, nodes: &[Value]) -> Result<(), Clust
             let api = api.clone();
             async move {
                 let what = format!("create node {}", node["metadata"]["name"]);
-                let node = serde_json::from_value(node.clone()).map_err(|e| {
-                    ClusterError::Unexpected {
+                let node =
+                    serde_json::from_value(node.clone()).map_err(|e| ClusterError::Unexpected {
                         what: "the node shape".into(),
                         detail: e.to_string(),
-                    }
-                })?;
+                    })?;
                 api.create(&PostParams::default(), &node)
                     .await
                     .map_err(ClusterError::api(what))

@@ -88,7 +88,12 @@ pub(super) fn kill_owned(dir: &Path) {
         }
         sleep(Duration::from_millis(20));
     }
+    let deadline = Instant::now() + GRACE;
     for &pid in first_seen.keys() {
+        // A dying process loses its environment a moment before it is gone.
+        while is_running(pid) && Instant::now() < deadline {
+            sleep(Duration::from_millis(1));
+        }
         // Reaps those that were handed to this process when their parent exited; for others it says ECHILD.
         let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
     }
@@ -97,6 +102,14 @@ pub(super) fn kill_owned(dir: &Path) {
 /// Sends a signal; a process that is gone is no error.
 pub(super) fn signal(pid: i32, signal: Signal) {
     let _ = kill(Pid::from_raw(pid), signal);
+}
+
+/// Whether a process exists and is no zombie.
+pub(super) fn is_running(pid: i32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .ok()
+        .and_then(|stat| Some(!stat.rsplit_once(')')?.1.trim_start().starts_with('Z')))
+        .unwrap_or(false)
 }
 
 /// User and system CPU time of a process so far, seconds. Works on a zombie, too.

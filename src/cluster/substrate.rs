@@ -17,6 +17,14 @@ use crate::plan::{ClientLimit, HardwarePlan};
 /// kwokctl's name for the cluster; each session has a kwokctl folder of its own.
 const NAME: &str = "headroom";
 
+/// The substrate's components, as kwokctl names their programs, pid files and logs.
+pub(super) const COMPONENTS: [&str; 4] = [
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kwok-controller",
+];
+
 /// What the substrate listens on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ports {
@@ -76,7 +84,10 @@ pub(super) async fn create(
 ) -> Result<Vec<(String, i32, PathBuf)>, ClusterError> {
     let config = session.join("kwokctl.yaml");
     write(&config, &settings(programs, ports, hardware, session))?;
-    write(&audit_policy(session), include_str!("../../manifests/audit-policy.yaml"))?;
+    write(
+        &audit_policy(session),
+        include_str!("../../manifests/audit-policy.yaml"),
+    )?;
     let path = stub_path(session)?;
     let dir = cluster_dir(session);
     fs::create_dir_all(&dir).map_err(ClusterError::file("create", &dir))?;
@@ -86,21 +97,14 @@ pub(super) async fn create(
     run_kwokctl(programs, session, logs, &config, path).await?;
 
     let mut components = vec![];
-    for program in [
-        &programs.etcd,
-        &programs.kube_apiserver,
-        &programs.kube_controller_manager,
-        &programs.kwok,
-    ] {
-        let stem = program.file_stem().unwrap_or_default().to_string_lossy();
-        let pid_file = dir.join("pids").join(format!("{stem}.pid"));
-        let text =
-            fs::read_to_string(&pid_file).map_err(ClusterError::file("read", &pid_file))?;
+    for name in COMPONENTS {
+        let pid_file = dir.join("pids").join(format!("{name}.pid"));
+        let text = fs::read_to_string(&pid_file).map_err(ClusterError::file("read", &pid_file))?;
         let pid = text.trim().parse().map_err(|_| ClusterError::Unexpected {
             what: pid_file.display().to_string(),
             detail: format!("no process id: {text}"),
         })?;
-        components.push((stem.to_string(), pid, logs.join(format!("{stem}.log"))));
+        components.push((name.to_owned(), pid, logs.join(format!("{name}.log"))));
     }
     Ok(components)
 }
@@ -171,12 +175,7 @@ fn audit_policy(session: &Path) -> PathBuf {
 }
 
 /// kwokctl's configuration: its own options, kwok's, and the stages that kwok plays.
-fn settings(
-    programs: &Programs,
-    ports: Ports,
-    hardware: &HardwarePlan,
-    session: &Path,
-) -> String {
+fn settings(programs: &Programs, ports: Ports, hardware: &HardwarePlan, session: &Path) -> String {
     let mut documents = manifest::parse_all(include_str!("../../kwok/kwokctl.yaml"));
     let kwokctl = &mut documents[0];
     for (option, value) in [

@@ -1,7 +1,7 @@
 //! The experiments of a round in the order in which they are submitted. Pure.
 
-use crate::plan::workload::Group;
 use crate::plan::Round;
+use crate::plan::workload::Group;
 
 /// One experiment of a round.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +44,11 @@ mod tests {
     fn group(count: u32, cards: u32) -> Group {
         Group {
             count,
-            request: Request { cards, gpumem_mib: None, gpucores: None },
+            request: Request {
+                cards,
+                gpumem_mib: None,
+                gpucores: None,
+            },
             run_secs: Some(1.0),
             via: Via::Job,
         }
@@ -66,7 +70,10 @@ mod tests {
     fn groups_follow_each_other() {
         let order = submitted(vec![group(1, 8), group(2, 1)], false);
         let expected = [("burst-2-000", 8), ("burst-2-001", 1), ("burst-2-002", 1)];
-        assert_eq!(order, expected.map(|(name, cards)| (name.to_owned(), cards)));
+        assert_eq!(
+            order,
+            expected.map(|(name, cards)| (name.to_owned(), cards))
+        );
     }
 
     #[test]

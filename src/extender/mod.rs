@@ -1,1 +1,55 @@
-//! To be written.
+//! The built-in stand-in for HAMi's scheduler: `headroom extender`, a process of its own that nothing else imports.
+//!
+//! In: HAMi's command-line flags, its device file, `KUBECONFIG`, and what kube-scheduler asks over HTTP. Out: the calls to
+//! the API server that HAMi v2.10 makes for the same question, in the same order and through the same kind of
+//! client-side limit, and the annotations that its device plugin reads. It must never wait on purpose: where it is
+//! slow, it is slow because of the limit, the node lock or the API server, as HAMi is.
+//!
+//! Only NVIDIA cards in shared mode are served. Left out: MIG (such cards count as unhealthy), the cards of other
+//! vendors (their handshakes are made, since they are one of HAMi's start-up costs), the admission webhook, TLS, and the
+//! leader label on HAMi's own pods.
+//!
+//! | concern | module |
+//! |---|---|
+//! | command line, device file | [`args`], [`device_config`] |
+//! | calls to the API server and their limit | [`api`], [`limiter`] |
+//! | caches fed by watches, leadership | [`caches`], [`leader`] |
+//! | handshakes and node registration | [`register`] |
+//! | what a container asks for | [`request`], [`quantity`] |
+//! | cards, their annotations, what is reserved | [`cards`], [`pod_devices`], [`accounts`], [`quota`] |
+//! | choosing cards and nodes | [`fit`], [`topology`], [`policy`], [`score`] |
+//! | the two questions of kube-scheduler | [`filter`], [`bind`], [`node_lock`], [`wire`], [`http`] |
+//! | what it tells the world | [`correlator`], [`events`], [`metrics`] |
+
+mod accounts;
+mod api;
+mod args;
+mod bind;
+mod caches;
+mod cards;
+mod correlator;
+mod device_config;
+mod events;
+mod filter;
+mod fit;
+mod http;
+mod leader;
+mod limiter;
+mod metrics;
+mod names;
+mod node_lock;
+mod pod_devices;
+mod policy;
+mod quantity;
+mod quota;
+mod register;
+mod request;
+mod score;
+mod server;
+#[cfg(test)]
+mod testing;
+mod topology;
+mod wire;
+
+pub use args::Args;
+pub use server::run;

@@ -72,11 +72,11 @@ impl Clock {
         by
     }
 
-    /// Seconds since the zero, on the monotonic clock.
+    /// Seconds since the zero, on the monotonic clock, to the microsecond.
     #[must_use]
     pub fn now_secs(&self) -> f64 {
         let now = self.0.base.elapsed().as_secs_f64();
-        now - self.line().zero
+        whole_micros(now - self.line().zero)
     }
 
     /// The instant `secs` after the zero, for deadlines; instants before the clock was made are given as its making.
@@ -95,7 +95,7 @@ impl Clock {
             .offsets
             .partition_point(|(mono, offset)| mono + offset <= wall);
         let (_, offset) = line.offsets[later.saturating_sub(1)];
-        wall - offset - line.zero
+        whole_micros(wall - offset - line.zero)
     }
 
     /// Wall-clock time of the zero.
@@ -151,6 +151,12 @@ impl Line {
             self.offsets.push((mono, offset));
         }
     }
+}
+
+/// Rounded to a microsecond, the resolution of the audit log: what is beyond would only be noise in the files.
+#[must_use]
+pub(crate) fn whole_micros(secs: f64) -> f64 {
+    (secs * 1e6).round() / 1e6
 }
 
 /// Monotonic seconds since `base` and wall seconds since 1970 of the same moment: the tightest of a few readings.

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::audit::AuditFigures;
+use super::clock::Clock;
 use super::disturbed::{disturbances, late_submits};
+use super::hlog::interval_log;
 use super::latency::{distribution, samples};
 use super::observe::Observation;
-use super::usage::card_seconds;
+use super::usage::{card_seconds, note_borrowing};
 use crate::plan::{Plan, RoundStart, TenantPlan};
 use crate::run_folder::{
     Accuracy, AttemptEnd, CardSeconds, Disturbance, Harness, Latency, Outcome, Record, RunSummary,
@@ -30,7 +32,30 @@ pub struct RunFacts {
     pub disturbed: Vec<Disturbance>,
 }
 
-/// Brings a run's figures together. Join the audit log into the observation's records first.
+/// Completes a run's records, writes its files and brings its figures together.
+///
+/// `audit` is the outcome of [`super::audit::join`] on the observation's records; `None`: the run has no audit log. What
+/// can't be written is a disturbance of the run, never the end of it.
+#[must_use]
+pub fn conclude(
+    plan: &Plan,
+    clock: &Clock,
+    observation: &mut Observation,
+    audit: Option<&AuditFigures>,
+    writer: &RunWriter,
+    facts: RunFacts,
+) -> RunSummary {
+    note_borrowing(plan, &mut observation.records);
+    let zero = clock.zero_wall().into();
+    let log = interval_log(plan, &observation.records, observation.end_secs, zero);
+    // Each of these notes its own failure with the writer, from where it becomes a disturbance.
+    let _ = writer.records(&observation.records);
+    let _ = audit.map(|audit| writer.calls(&audit.calls));
+    let _ = log.map(|log| writer.latencies(&log));
+    summarise(plan, observation, audit, writer, facts)
+}
+
+/// Brings a run's figures together, of records that are complete. Most callers want [`conclude`].
 #[must_use]
 pub fn summarise(
     plan: &Plan,
@@ -156,3 +181,7 @@ fn due(tenant: &TenantPlan, end_secs: f64) -> u32 {
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+#[path = "figures_tests.rs"]
+mod tests;

@@ -99,3 +99,63 @@ fn histograms(
     }
     Ok(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use hdrhistogram::serialization::Deserializer;
+    use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+
+    use super::*;
+    use crate::run_folder::fixtures::{done, plan, team, waiting};
+
+    #[test]
+    fn the_log_reads_back_with_tags_intervals_and_censored_ones_apart() {
+        let plan = plan(vec![team("shared", 40, true)]);
+        let records = [
+            done("shared", "a", 1, 1.5, 5.0),
+            done("shared", "b", 1, 12.25, 20.0),
+            waiting("shared", "c", 1, 0.0),
+        ];
+        let log = interval_log(&plan, &records, 30.0, SystemTime::UNIX_EPOCH).unwrap();
+        let mut found = Vec::new();
+        for entry in IntervalLogIterator::new(&log) {
+            if let LogEntry::Interval(interval) = entry.unwrap() {
+                let tag = interval.tag().unwrap().as_str().to_owned();
+                let bytes = base64(interval.encoded_histogram());
+                let histogram: Histogram<u64> =
+                    Deserializer::new().deserialize(&mut &bytes[..]).unwrap();
+                found.push((interval.start_timestamp().as_secs(), tag, histogram));
+            }
+        }
+        assert!(found.is_sorted_by_key(|(start, ..)| *start));
+        let of = |start: u64, tag: &str| {
+            let (.., h) = found
+                .iter()
+                .find(|(s, t, _)| *s == start && t == tag)
+                .unwrap();
+            (h.len(), h.max())
+        };
+        assert_eq!(of(0, "shared/whole-card/bound"), (1, 1500));
+        // 3 significant digits: 12250 ms is kept to within a thousandth.
+        let (n, max) = of(10, "shared/whole-card/bound");
+        assert!(n == 1 && max.abs_diff(12_250) <= 12, "{max}");
+        let (n, max) = of(30, "shared/whole-card/bound/censored");
+        assert!(n == 1 && max.abs_diff(30_000) <= 30, "{max}");
+    }
+
+    /// Decodes standard base64, to read what other tools would.
+    fn base64(text: &str) -> Vec<u8> {
+        const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let digits: Vec<u32> = text
+            .trim_end_matches('=')
+            .bytes()
+            .map(|b| u32::try_from(DIGITS.iter().position(|d| *d == b).unwrap()).unwrap())
+            .collect();
+        let mut bytes = Vec::new();
+        for chunk in digits.chunks(4) {
+            let value = chunk.iter().fold(0, |v, d| v << 6 | d) << (6 * (4 - chunk.len()));
+            bytes.extend_from_slice(&value.to_be_bytes()[1..chunk.len()]);
+        }
+        bytes
+    }
+}

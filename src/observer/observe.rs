@@ -54,7 +54,7 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Inner {
     pub(crate) state: State,
-    /// The clock's zero is set: rows may be written.
+    /// The clock's zero is set and the observation has not ended: rows may be written.
     pub(crate) started: bool,
     /// Experiments that ended before the clock's zero was set.
     held_back: Vec<usize>,
@@ -259,12 +259,12 @@ impl Observer {
         .await;
     }
 
-    /// Ends the observation.
+    /// Ends the observation: nothing is written to the run's series afterwards. Drop the observer to stop its watches.
     ///
     /// When everything that was waited for is done, give a `settle` time of a second or two: the last experiments' quota is
     /// given back a little after they are done, and the observation ends once it was, or when that time is over. With a
     /// fixed window give zero.
-    pub async fn finish(self, settle: Duration) -> Observation {
+    pub async fn finish(&self, settle: Duration) -> Observation {
         let settled = self.until(|state, _| {
             let all = state
                 .experiments()
@@ -277,6 +277,7 @@ impl Observer {
         let mut inner = self.shared.inner();
         let end_secs = self.shared.clock.now_secs();
         inner.harness.end();
+        inner.started = false;
         self.shared.clock.sample();
         self.shared.writer.flush();
         Observation {

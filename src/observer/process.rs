@@ -15,6 +15,12 @@ pub struct ProcessUsage {
     pub rss_mib: f64,
 }
 
+/// What this process has used.
+#[must_use]
+pub fn own_usage() -> Option<ProcessUsage> {
+    usage(std::process::id())
+}
+
 /// Reads what process `pid` has used; `None` if it is gone.
 #[must_use]
 pub fn usage(pid: u32) -> Option<ProcessUsage> {
@@ -55,7 +61,7 @@ mod tests {
 
     #[test]
     fn this_process_has_memory_and_a_gone_one_has_nothing() {
-        assert!(usage(std::process::id()).unwrap().rss_mib > 0.1);
+        assert!(own_usage().unwrap().rss_mib > 0.1);
         assert_eq!(usage(u32::MAX), None);
     }
 }

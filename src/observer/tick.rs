@@ -41,7 +41,7 @@ impl fmt::Debug for Pids {
 /// What the harness used since the clock's zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct HarnessUse {
-    begun_cpu_secs: f64,
+    pub(crate) begun_cpu_secs: f64,
     /// CPU time, seconds.
     pub cpu_secs: f64,
     /// Largest resident memory seen, MiB.
@@ -52,7 +52,7 @@ pub struct HarnessUse {
 
 impl HarnessUse {
     pub(crate) fn begin() -> Self {
-        let now = process::usage(std::process::id());
+        let now = process::own_usage();
         Self {
             begun_cpu_secs: now.map_or(0.0, |u| u.cpu_secs),
             peak_rss_mib: now.map_or(0.0, |u| u.rss_mib),
@@ -61,7 +61,7 @@ impl HarnessUse {
     }
 
     pub(crate) fn end(&mut self) {
-        if let Some(now) = process::usage(std::process::id()) {
+        if let Some(now) = process::own_usage() {
             self.note(now);
         }
     }
@@ -99,7 +99,7 @@ fn second(shared: &Shared, pids: &Pids, late: bool) {
     let secs = shared.clock.now_secs();
     let snapshot = live::live(&shared.plan, &inner.state, secs);
     inner.harness.late_ticks += u32::from(late);
-    let own = process::usage(std::process::id());
+    let own = process::own_usage();
     if let Some(own) = own {
         inner.harness.note(own);
     }

@@ -169,7 +169,8 @@ fn ideal(tenant: &TenantPlan) -> f64 {
         .flat_map(|stage| &stage.rounds)
         .flat_map(|round| &round.groups)
         .map(|g| f64::from(g.count) * f64::from(g.request.cards) * g.run_secs.unwrap_or(0.0))
-        .sum()
+        // Not `sum`, which makes -0 of nothing.
+        .fold(0.0, |sum, card_secs| sum + card_secs)
 }
 
 /// Length of `from..to` within `0..end`; an open end is the observation's.
@@ -177,4 +178,100 @@ fn overlap(from: Option<f64>, to: Option<f64>, end: f64) -> f64 {
     from.map_or(0.0, |from| {
         (to.unwrap_or(end).min(end) - from.max(0.0)).max(0.0)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::plan::RoundStart;
+    use crate::run_folder::fixtures::{done, plan, stage, team};
+
+    #[test]
+    fn what_one_borrows_the_others_lend_by_what_they_leave_unused() {
+        let tenants = [
+            team("a", 40, true),
+            team("b", 40, true),
+            team("c", 20, true),
+            team("alone", 40, false),
+        ];
+        // a holds 30 above its own; b leaves 40 unused, c 20: they lend 20 and 10.
+        let shares = sharing(&tenants, &[70, 0, 0, 8]);
+        let of = |i: usize| (shares[i].borrowed, shares[i].lent);
+        assert_eq!(
+            [of(0), of(1), of(2), of(3)],
+            [(30.0, 0.0), (0.0, 20.0), (0.0, 10.0), (0.0, 0.0)]
+        );
+    }
+
+    #[test]
+    fn a_lending_limit_bounds_a_team_s_part() {
+        let mut tenants = [team("a", 0, true), team("b", 40, true), team("c", 40, true)];
+        tenants[1].quota.as_mut().unwrap().lending_limit_cards = Some(10);
+        let shares = sharing(&tenants, &[50, 0, 0]);
+        assert!((shares[1].lent - 10.0).abs() < 1e-9);
+        assert!((shares[2].lent - 40.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn accounts_are_cut_to_the_observation() {
+        let mut a = team("a", 8, false);
+        a.stages = vec![stage(RoundStart::AtSecs(0.0), 1, 8, 6.0)];
+        let plan = plan(vec![a]);
+        // Admitted before the clock's zero; bound by the audit log's stamp; still running at the end.
+        let mut record = done("a", "x", 8, -5.0, 0.0);
+        let attempt = &mut record.attempts[0];
+        attempt.bound_secs = Some(2.5);
+        attempt.bound_audit_secs = Some(2.0);
+        attempt.running_secs = Some(3.0);
+        attempt.ended_secs = None;
+        attempt.released_secs = None;
+        let account = card_seconds(&plan, &[record], 10.0)[0];
+        let expected = CardSeconds {
+            reserved: None,
+            admitted: 80.0,
+            bound: 64.0,
+            running: 56.0,
+            borrowed: 0.0,
+            lent: 0.0,
+            ideal: 48.0,
+        };
+        assert_eq!(account, expected);
+    }
+
+    #[test]
+    fn an_attempt_s_borrowed_cards_are_those_beyond_the_nominal_quota_at_its_admission() {
+        let plan = plan(vec![team("a", 10, true), team("b", 10, true)]);
+        let mut records = [
+            done("a", "first", 8, 1.0, 9.0),
+            done("a", "second", 8, 2.0, 5.0),
+            // Admitted at the very moment the second gives back.
+            done("a", "third", 2, 5.0, 6.0),
+        ];
+        note_borrowing(&plan, &mut records);
+        let borrowed = records.map(|r| r.attempts[0].borrowed_cards);
+        assert_eq!(borrowed, [0, 6, 0]);
+    }
+
+    proptest! {
+        /// At any time what is borrowed is lent, as long as the cohort's quota holds; so it is integrated.
+        #[test]
+        fn borrowed_and_lent_balance(
+            jobs in proptest::collection::vec((0_usize..3, 1_u32..=4, -5.0..20.0, 0.0..10.0), 0..4)
+        ) {
+            // At most 4 jobs of 4 cards: never above the 30 cards of the cohort.
+            let names = ["a", "b", "c"];
+            let plan = plan(names.iter().map(|n| team(n, 10, true)).collect());
+            let records: Vec<Record> = jobs
+                .iter()
+                .enumerate()
+                .map(|(i, &(t, n, from, length))| done(names[t], &i.to_string(), n, from, from + length))
+                .collect();
+            let accounts = card_seconds(&plan, &records, 15.0);
+            let sum = |of: fn(&CardSeconds) -> f64| accounts.iter().map(of).sum::<f64>();
+            prop_assert!((sum(|a| a.borrowed) - sum(|a| a.lent)).abs() < 1e-6);
+            prop_assert!(accounts.iter().all(|a| a.borrowed <= a.admitted + 1e-6));
+        }
+    }
 }

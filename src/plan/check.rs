@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::CARDS_PER_NODE;
-use super::error::{PlanError, shorten, suggestion};
+use super::error::{PlanError, number, shorten, suggestion};
 use super::tree::Node;
 
 /// Timeline compression: below 0.01 a run takes years, above 1e5 an experiment is shorter than an API call.
@@ -63,7 +63,8 @@ impl Check<'_> {
         Err(self.wrong(
             field,
             format!(
-                "{value} is not allowed; must be from {} to {}",
+                "{} is not allowed; must be from {} to {}",
+                number(value),
                 range.start(),
                 range.end()
             ),

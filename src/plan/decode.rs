@@ -7,7 +7,7 @@ use serde::de::{
     Visitor,
 };
 
-use super::error::{Place, PlanError, shorten, suggestion};
+use super::error::{Place, PlanError, number, shorten, suggestion};
 use super::tree::{Entry, Node, Value};
 
 /// Decodes a document.
@@ -103,11 +103,12 @@ fn in_words(found: Unexpected<'_>) -> String {
         Unexpected::Bool(v) => v.to_string(),
         Unexpected::Signed(v) => v.to_string(),
         Unexpected::Unsigned(v) => v.to_string(),
-        Unexpected::Float(v) => v.to_string(),
+        Unexpected::Float(v) => number(v),
         Unexpected::Str(v) => format!("the text {:?}", shorten(v)),
         Unexpected::Unit | Unexpected::Option => "an empty value".to_owned(),
         Unexpected::Seq => "a list".to_owned(),
         Unexpected::Map => "a mapping".to_owned(),
+        Unexpected::UnitVariant => "a name alone".to_owned(),
         other => other.to_string(),
     }
 }
@@ -116,25 +117,18 @@ fn in_words(found: Unexpected<'_>) -> String {
 fn plainly(expected: &dyn Expected) -> String {
     let expected = expected.to_string();
     match expected.as_str() {
-        "u32" | "u64" | "usize" => format!("a whole number from 0 (to {})", most(&expected)),
+        "u32" | "u64" | "usize" => "a whole number, 0 or more".to_owned(),
         "i32" | "i64" => "a whole number".to_owned(),
         "f64" => "a number".to_owned(),
         "a string" => "text".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "a sequence" => "a list".to_owned(),
+        "newtype variant" => "name: value".to_owned(),
         text if text.starts_with("struct ") || text == "a map" => "a mapping".to_owned(),
         text if text.starts_with("enum ") || text.starts_with("variant ") => {
             "one of its names".to_owned()
         }
         text => text.to_owned(),
-    }
-}
-
-fn most(unsigned: &str) -> u64 {
-    if unsigned == "u32" {
-        u32::MAX.into()
-    } else {
-        u64::MAX
     }
 }
 
@@ -178,6 +172,20 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor.visit_newtype_struct(self)
     }
 
+    /// Derived types would take a list for a struct, too.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        match &self.value {
+            Value::List(_) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor))
+                .map_err(|err: DecodeError| err.at(&self.place)),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
     /// A variant is written `name`, or `name: value` if it has one.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
@@ -204,7 +212,7 @@ impl<'de> Deserializer<'de> for &'de Node {
 
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier ignored_any
+        unit_struct seq tuple tuple_struct map identifier ignored_any
     }
 }
 

@@ -57,7 +57,7 @@ pub enum PlanError {
         problem: String,
     },
     /// A field has the wrong name, type or value.
-    #[error("{at}: {field}: {problem}")]
+    #[error("{}: {problem}", where_of(at, field))]
     Field {
         /// Where.
         at: Place,
@@ -96,6 +96,15 @@ impl PlanError {
     }
 }
 
+/// An option says which field is meant by itself.
+fn where_of(at: &Place, field: &str) -> String {
+    if at.line == 0 && at.source.starts_with("--") {
+        at.to_string()
+    } else {
+        format!("{at}: {field}")
+    }
+}
+
 /// `; did you mean …? There are: …`.
 pub(super) fn suggestion<S: AsRef<str>>(name: &str, accepted: &[S]) -> String {
     let near = accepted
@@ -131,4 +140,13 @@ pub(super) fn shorten(text: &str) -> String {
             escaped.chars().collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// A number as a user would write it.
+pub(super) fn number(value: f64) -> String {
+    if value == 0.0 || (1e-6..1e15).contains(&value.abs()) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
+    }
 }

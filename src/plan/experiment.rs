@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::check::Check;
 use super::error::PlanError;
-use super::expect::{Expect, FigureRef, Predicate};
+use super::expect::Expect;
+use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::tree::{self, Node, Value};
 use super::{Plan, decode, resolve, source};
@@ -74,10 +75,6 @@ pub struct Overrides {
 pub const QUICK_COMPRESS: f64 = 1200.0;
 
 /// Name and title of every embedded experiment, in the order they are listed.
-///
-/// # Panics
-///
-/// Never: a test loads every embedded experiment.
 #[must_use]
 pub fn names() -> Vec<(String, String)> {
     embedded().map(|e| (e.name, e.title)).collect()
@@ -139,47 +136,12 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
 
 impl Experiment {
     /// Parses and checks an experiment. `source` is how errors name it.
-    fn from_text(source: &str, text: &str) -> Result<Self, PlanError> {
+    pub(super) fn from_text(source: &str, text: &str) -> Result<Self, PlanError> {
         let tree = tree::parse(source, text)?;
         let doc: Document = decode::decode(&tree)?;
         let check = Check { tree: &tree };
         check.name("name", &doc.name)?;
-        let mut arms: Vec<Arm> = Vec::new();
-        for (name, arm) in &doc.arms {
-            let path = format!("arms.{name}");
-            check.name(&path, name)?;
-            let changes = tree
-                .get("arms")
-                .and_then(|arms| arms.get(name)?.get("changes"));
-            for fixed in ["name", "title", "description", "arms", "expect"] {
-                if changes.is_some_and(|changes| changes.get(fixed).is_some()) {
-                    return Err(check.wrong(
-                        &format!("{path}.changes.{fixed}"),
-                        "cannot be changed by an arm".to_owned(),
-                    ));
-                }
-            }
-            arms.push(Arm {
-                name: name.clone(),
-                description: arm.description.clone(),
-                on_request: arm.on_request,
-                changes: changes.cloned(),
-            });
-        }
-        if arms.is_empty() {
-            arms.push(Arm {
-                name: "default".to_owned(),
-                description: String::new(),
-                on_request: false,
-                changes: None,
-            });
-        }
-        if arms.iter().all(|arm| arm.on_request) {
-            return Err(check.wrong(
-                "arms",
-                "all have on_request: true; at least one must run unasked".to_owned(),
-            ));
-        }
+        let arms = arms(&doc, check)?;
         let regimes: BTreeSet<&String> = doc
             .tenants
             .values()
@@ -197,12 +159,18 @@ impl Experiment {
             arms,
             tree,
         };
-        let mut tenants = BTreeSet::new();
+        let mut classes = Classes::new();
         for arm in &experiment.arms {
             let plan = experiment.plan(arm, &Overrides::default())?;
-            tenants.extend(plan.tenants.into_iter().map(|t| t.name));
+            for team in plan.tenants {
+                let own = team.groups().map(|g| g.request.class()).collect::<Vec<_>>();
+                classes.entry(team.name).or_default().extend(own);
+            }
         }
-        experiment.check_expect(&tenants)?;
+        let check = Check {
+            tree: &experiment.tree,
+        };
+        check_expect(check, &experiment, &classes)?;
         Ok(experiment)
     }
 
@@ -230,77 +198,48 @@ impl Experiment {
             overrides,
         })
     }
+}
 
-    /// Teams, arms and bounds that `expect` names must make sense.
-    fn check_expect(&self, tenants: &BTreeSet<String>) -> Result<(), PlanError> {
-        let check = Check { tree: &self.tree };
-        let tenants: Vec<&String> = tenants.iter().collect();
-        let arms: Vec<&String> = self.arms.iter().map(|arm| &arm.name).collect();
-        let figure = |path: &str, figure: &FigureRef| {
-            check.one_of(
-                &format!("{path}.tenant"),
-                "tenant",
-                &figure.tenant,
-                &tenants,
-            )?;
-            if let Some(arm) = &figure.arm {
-                check.one_of(&format!("{path}.arm"), "arm", arm, &arms)?;
-            }
-            if figure.class.is_some() && !figure.figure.by_class() {
-                let problem = format!("{} is not counted by class", figure.figure.name());
-                return Err(check.wrong(&format!("{path}.class"), problem));
-            }
-            Ok(())
-        };
-        let bounds =
-            |path: &str, at_least: Option<f64>, at_most: Option<f64>| match (at_least, at_most) {
-                (None, None) => {
-                    Err(check.wrong(path, "needs at_least, at_most or both".to_owned()))
-                }
-                (Some(least), Some(most)) if least > most => Err(check.wrong(
-                    &format!("{path}.at_least"),
-                    format!("{least} is more than at_most, {most}"),
-                )),
-                _ => Ok(()),
-            };
-        for (i, published) in self.expect.published.iter().enumerate() {
-            let as_ref = FigureRef {
-                figure: published.figure,
-                tenant: published.tenant.clone(),
-                class: published.class.clone(),
-                arm: published.arm.clone(),
-            };
-            figure(&format!("expect.published.{i}"), &as_ref)?;
-        }
-        for (i, shape) in self.expect.shape.iter().enumerate() {
-            let path = format!("expect.shape.{i}");
-            for (a, arm) in shape.arms.iter().enumerate() {
-                check.one_of(&format!("{path}.arms.{a}"), "arm", arm, &arms)?;
-            }
-            match &shape.holds {
-                Predicate::Within(p) => {
-                    let path = format!("{path}.holds.within");
-                    figure(&format!("{path}.of"), &p.of)?;
-                    bounds(&path, p.at_least, p.at_most)?;
-                }
-                Predicate::Ratio(p) => {
-                    let path = format!("{path}.holds.ratio");
-                    figure(&format!("{path}.of"), &p.of)?;
-                    figure(&format!("{path}.to"), &p.to)?;
-                    bounds(&path, p.at_least, p.at_most)?;
-                }
-                Predicate::AllBound(p) => {
-                    let path = format!("{path}.holds.all-bound.tenant");
-                    check.one_of(&path, "tenant", &p.tenant, &tenants)?;
-                }
-                Predicate::SomeUnbound(p) => {
-                    let path = format!("{path}.holds.some-unbound.tenant");
-                    check.one_of(&path, "tenant", &p.tenant, &tenants)?;
-                }
+/// The arms of a document; one without changes if it names none.
+fn arms(doc: &Document, check: Check<'_>) -> Result<Vec<Arm>, PlanError> {
+    let mut arms: Vec<Arm> = Vec::new();
+    for (name, arm) in &doc.arms {
+        let path = format!("arms.{name}");
+        check.name(&path, name)?;
+        let changes = check
+            .tree
+            .get("arms")
+            .and_then(|all| all.get(name)?.get("changes"));
+        for fixed in super::schema::FIXED {
+            if changes.is_some_and(|changes| changes.get(fixed).is_some()) {
+                return Err(check.wrong(
+                    &format!("{path}.changes.{fixed}"),
+                    "cannot be changed by an arm".to_owned(),
+                ));
             }
         }
-        Ok(())
+        arms.push(Arm {
+            name: name.clone(),
+            description: arm.description.clone(),
+            on_request: arm.on_request,
+            changes: changes.cloned(),
+        });
     }
+    if arms.is_empty() {
+        arms.push(Arm {
+            name: "default".to_owned(),
+            description: String::new(),
+            on_request: false,
+            changes: None,
+        });
+    }
+    if arms.iter().all(|arm| arm.on_request) {
+        return Err(check.wrong(
+            "arms",
+            "all have on_request: true; at least one must run unasked".to_owned(),
+        ));
+    }
+    Ok(arms)
 }
 
 /// The options as changes of the document.
@@ -355,7 +294,3 @@ fn options(overrides: &Overrides) -> Result<Vec<Node>, PlanError> {
         .filter_map(|(option, path, value)| Some(Node::option(option, value?).nest(&path)))
         .collect())
 }
-
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;

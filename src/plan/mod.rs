@@ -8,13 +8,18 @@ mod decode;
 mod describe;
 mod error;
 pub mod expect;
+mod expect_check;
 mod expected;
 mod experiment;
 mod file;
+mod quotas;
 mod resolve;
 pub mod schedule;
+pub mod schema;
 mod sizing;
 mod source;
+#[cfg(test)]
+mod tests;
 mod timeline;
 mod tree;
 mod value;
@@ -257,7 +262,7 @@ pub struct TenantPlan {
     pub group: Option<String>,
     /// Its ClusterQueue; `None`: its pods are bare and bypass Kueue.
     pub quota: Option<QuotaPlan>,
-    /// WorkloadPriorityClass value of its Jobs.
+    /// `WorkloadPriorityClass` value of its Jobs.
     pub priority: i32,
     /// Cards set aside for it for the whole run, the "reserved" account; `None`: nothing is set aside.
     pub reserved_cards: Option<u32>,

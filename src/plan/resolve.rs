@@ -3,23 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use indexmap::IndexMap;
-
 use super::check::{self, Check};
 use super::error::PlanError;
 use super::experiment::Overrides;
-use super::file::{Document, Phase, QuotaDoc, TenantDoc};
-use super::schedule;
+use super::file::{Document, Phase, TenantDoc};
 use super::sizing::Sizing;
 use super::timeline::{self, Timeline};
-use super::value::{NamedCards, QuotaCards};
 use super::work::Work;
 use super::workload::Group;
 use super::{
     CARD_MEMORY_MIB, ClientLimit, ClusterPlan, ControllerManagerPlan, HamiPlan, HardwarePlan,
-    KueuePlan, Place, Plan, Preempt, QuotaPlan, QuotaUnit, Request, RoundStart, SchedulerPlan,
-    Stage, TenantPlan, source,
+    KueuePlan, Place, Plan, RoundStart, SchedulerPlan, Stage, TenantPlan, source,
 };
+use super::{quotas, schedule};
 
 /// What a plan is made from.
 pub(super) struct Input<'a> {
@@ -44,7 +40,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
     let sizing = Sizing::new(doc, check)?;
     let timelines = input.timelines()?;
     let compress = input.compress(&timelines)?;
-    let quotas = input.quotas(&sizing)?;
+    let quotas = quotas::quotas(&doc.tenants, check, &sizing)?;
 
     let mut tenants = Vec::new();
     for (index, (name, team)) in doc.tenants.iter().enumerate() {
@@ -57,9 +53,13 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
             factor: sizing.factor(team),
             compress: compress.unwrap_or(1.0),
             // Each team draws from a sequence of its own, so that adding one does not change the others.
-            seed: doc.seed.wrapping_add(index as u64),
+            seed: doc.seed ^ (index as u64).rotate_right(16),
         };
         let stages = work.stages(&timelines)?;
+        if let Some(cards) = team.reserved_cards {
+            let field = format!("tenants.{name}.reserved_cards");
+            check.whole(&field, cards, 1..=work.group_cards)?;
+        }
         tenants.push(TenantPlan {
             name: name.clone(),
             group: team.group.clone(),
@@ -69,7 +69,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
             background: team.background,
             ideal_secs: None,
             stages,
-            published: input.published(name),
+            published: input.published(name, sizing.factor(team)),
         });
     }
     let mut plan = Plan {
@@ -106,7 +106,6 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         observe_secs: doc.observe_secs,
         give_up_secs: 0.0,
     };
-    input.check_work(&plan)?;
     for index in 0..plan.tenants.len() {
         let team = &plan.tenants[index];
         let capacity = plan.capacity(team);
@@ -125,6 +124,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         };
         plan.tenants.retain(|team| belongs(&team.name));
     }
+    input.check_work(&plan)?;
     plan.give_up_secs = match doc.give_up_secs {
         Some(secs) => secs,
         None => 3.0 * super::expected::work_secs(&plan, 0.0) + 600.0,
@@ -211,15 +211,17 @@ impl Input<'_> {
             return name_or_path.to_owned();
         }
         let folder = Path::new(self.source).parent().unwrap_or(Path::new(""));
-        // A bare file name would read as the name of an embedded timeline without its extension only.
         folder.join(name_or_path).to_string_lossy().into_owned()
     }
 
     fn no_effect(&self, option: &str) -> PlanError {
         PlanError::Field {
             at: Place::whole(option),
-            field: self.doc.name.clone(),
-            problem: "has no timeline, so the option would change nothing; leave it out".to_owned(),
+            field: "workload".to_owned(),
+            problem: format!(
+                "{} has no timeline, so this would change nothing; leave it out",
+                self.doc.name
+            ),
         }
     }
 
@@ -251,115 +253,18 @@ impl Input<'_> {
         Ok(Some(first))
     }
 
-    /// The teams' quotas, in the order of the teams.
-    fn quotas(&self, sizing: &Sizing) -> Result<Vec<Option<QuotaPlan>>, PlanError> {
-        let tenants = &self.doc.tenants;
-        let mut nominal: Vec<Option<u32>> = tenants
-            .values()
-            .map(|team| match team.quota.as_ref()?.cards {
-                QuotaCards::Cards(cards) => Some(sizing.scaled(team, cards)),
-                QuotaCards::Named(NamedCards::Rest) => None,
-            })
-            .collect();
-        for (index, (name, team)) in tenants.iter().enumerate() {
-            let Some(quota) = &team.quota else { continue };
-            let field = format!("tenants.{name}.quota.cards");
-            let cards = sizing.cards(team.group.as_deref());
-            let group = team.group.as_deref().unwrap_or("all");
-            if quota.cards == QuotaCards::Named(NamedCards::Rest) {
-                if same_group_rest(tenants, team).count() > 1 {
-                    return Err(self.check.wrong(
-                        &field,
-                        format!("only one team of group {group:?} can have the rest"),
-                    ));
-                }
-                let taken: u32 = same_group(tenants, team).filter_map(|i| nominal[i]).sum();
-                let rest = cards.checked_sub(taken).ok_or_else(|| {
-                    self.check.wrong(
-                        &field,
-                        format!("there is no rest: the other teams' quotas take {taken} of {cards} cards"),
-                    )
-                })?;
-                nominal[index] = Some(rest);
-            }
-            let own = nominal[index].unwrap_or(0);
-            self.check.whole(&field, own, check::QUOTA_CARDS)?;
-            if own > cards {
-                return Err(self.check.wrong(
-                    &field,
-                    format!("{own} is more than the {cards} cards of group {group:?}"),
-                ));
-            }
-        }
-        tenants
-            .iter()
-            .zip(nominal)
-            .map(|((name, team), nominal)| {
-                let Some(quota) = &team.quota else {
-                    return Ok(None);
-                };
-                self.check_quota(name, quota)?;
-                Ok(Some(QuotaPlan {
-                    nominal_cards: nominal.unwrap_or(0),
-                    cohort: quota.cohort.clone(),
-                    borrowing_limit_cards: quota
-                        .borrowing_limit_cards
-                        .map(|cards| sizing.scaled(team, cards)),
-                    lending_limit_cards: quota
-                        .lending_limit_cards
-                        .map(|cards| sizing.scaled(team, cards)),
-                    reclaim_within_cohort: quota.reclaim_within_cohort,
-                    within_cluster_queue: quota.within_cluster_queue,
-                }))
-            })
-            .collect()
-    }
-
-    /// What Kueue itself would refuse.
-    fn check_quota(&self, name: &str, quota: &QuotaDoc) -> Result<(), PlanError> {
-        let path = format!("tenants.{name}.quota");
-        if let Some(cohort) = &quota.cohort {
-            self.check.name(&format!("{path}.cohort"), cohort)?;
-        }
-        let limits = [
-            (
-                "borrowing_limit_cards",
-                quota.borrowing_limit_cards.is_some(),
-            ),
-            ("lending_limit_cards", quota.lending_limit_cards.is_some()),
-            (
-                "reclaim_within_cohort",
-                quota.reclaim_within_cohort != Preempt::Never,
-            ),
-        ];
-        for (field, given) in limits {
-            if given && quota.cohort.is_none() {
-                return Err(self.check.wrong(
-                    &format!("{path}.{field}"),
-                    "needs a cohort to borrow from or lend to".to_owned(),
-                ));
-            }
-        }
-        if quota.within_cluster_queue == Preempt::Any {
-            return Err(self.check.wrong(
-                &format!("{path}.within_cluster_queue"),
-                "\"Any\" is not known; accepted: Never, LowerPriority".to_owned(),
-            ));
-        }
-        Ok(())
-    }
-
     /// Each Job must fit its team's quota, and background work must fit the machines, or it would wait for ever.
     fn check_fit(&self, plan: &Plan, team: &TenantPlan, most: u32) -> Result<(), PlanError> {
         let field = format!("tenants.{}.workload", team.name);
         let mut background_cards = 0;
         for group in team.groups() {
             let request = group.request;
-            let (cards, mib) = charged(plan.kueue.quota_unit, request);
+            let (cards, mib) = quotas::charged(plan.kueue.quota_unit, request);
             let most_mib = u64::from(most) * u64::from(CARD_MEMORY_MIB);
             if team.quota.is_some() && (cards > most || u64::from(mib) > most_mib) {
+                let cards = if request.cards == 1 { "card" } else { "cards" };
                 let problem = format!(
-                    "an experiment of {} cards never fits: quota and machines let the team hold {most} at most",
+                    "an experiment of {} {cards} never fits: quota and machines let the team hold {most} at most",
                     request.cards
                 );
                 return Err(self.check.wrong(&field, problem));
@@ -405,7 +310,11 @@ impl Input<'_> {
         }
     }
 
-    fn published(&self, tenant: &str) -> BTreeMap<String, f64> {
+    /// Published figures of a team in this arm. They were measured at the file's size: at another there are none.
+    fn published(&self, tenant: &str, factor: f64) -> BTreeMap<String, f64> {
+        if factor.total_cmp(&1.0).is_ne() {
+            return BTreeMap::new();
+        }
         self.doc
             .expect
             .published
@@ -416,44 +325,15 @@ impl Input<'_> {
     }
 }
 
-/// Cards and MiB that one request is charged to its quota.
-fn charged(unit: QuotaUnit, request: Request) -> (u32, u32) {
-    let mib = request.gpumem_mib.unwrap_or(0);
-    match unit {
-        QuotaUnit::Cards => (request.cards, 0),
-        QuotaUnit::Memory => (0, mib * request.cards),
-        QuotaUnit::MemoryRaw => (0, mib),
-        QuotaUnit::Both => (request.cards, mib * request.cards),
-    }
-}
-
 /// Whether a team's work is in timeline minutes.
 fn uses_minutes(team: &TenantDoc) -> bool {
     team.workload.iter().any(|phase| match phase {
         Phase::Timeline(_) => true,
-        Phase::Burst(burst) => burst.requests.iter().any(|r| r.run_minutes.is_some()),
-        Phase::Stream(stream) => stream.run_minutes.is_some(),
-    })
-}
-
-fn same_group<'a>(
-    tenants: &'a IndexMap<String, TenantDoc>,
-    team: &'a TenantDoc,
-) -> impl Iterator<Item = usize> + 'a {
-    tenants
-        .values()
-        .enumerate()
-        .filter(|(_, other)| other.group == team.group)
-        .map(|(index, _)| index)
-}
-
-fn same_group_rest<'a>(
-    tenants: &'a IndexMap<String, TenantDoc>,
-    team: &'a TenantDoc,
-) -> impl Iterator<Item = usize> + 'a {
-    same_group(tenants, team).filter(|&i| {
-        let rest = QuotaCards::Named(NamedCards::Rest);
-        tenants[i].quota.as_ref().is_some_and(|q| q.cards == rest)
+        Phase::Burst(burst) => burst
+            .requests
+            .iter()
+            .any(|r| r.run_minutes.is_some() && r.run_secs.is_none()),
+        Phase::Stream(stream) => stream.run_minutes.is_some() && stream.run_secs.is_none(),
     })
 }
 

@@ -16,7 +16,8 @@ macro_rules! embedded {
 }
 
 /// The embedded experiments, in the order they are listed.
-pub(super) const EXPERIMENTS: &[(&str, &str)] = embedded!("experiments": "regimes");
+pub(super) const EXPERIMENTS: &[(&str, &str)] =
+    embedded!("experiments": "regimes", "rate-limit", "placement", "quota-unit");
 
 /// The embedded timelines.
 pub(super) const TIMELINES: &[(&str, &str)] =

@@ -50,7 +50,6 @@ pub(super) fn parse(source: &str, text: &str) -> Result<Node, PlanError> {
             max_nodes: 50_000,
             max_aliases: 1_000,
             max_depth: 24,
-            max_documents: 1,
         },
         alias_limits: serde_saphyr::alias_limits! {
             max_total_replayed_events: 50_000,
@@ -106,16 +105,22 @@ impl Node {
         }
     }
 
-    /// Where the deepest part of a dotted path that exists was written.
+    /// Where the deepest part of a dotted path that exists was written: a mapping or a list where its key is.
     pub(super) fn locate(&self, path: &str) -> Place {
         let mut node = self;
+        let mut place = &self.place;
         for key in path.split('.') {
-            match node.get(key) {
-                Some(next) => node = next,
-                None => break,
-            }
+            let Some(next) = node.get(key) else { break };
+            place = match (&node.value, &next.value) {
+                (Value::Map(entries), Value::Map(_) | Value::List(_)) => entries
+                    .iter()
+                    .find(|e| e.key == key)
+                    .map_or(&next.place, |e| &e.place),
+                _ => &next.place,
+            };
+            node = next;
         }
-        node.place.clone()
+        place.clone()
     }
 
     /// Changes this document by another, as JSON Merge Patch does (RFC 7396): mappings are merged, null removes, all

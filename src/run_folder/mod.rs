@@ -16,6 +16,8 @@
 //! ```
 
 mod append;
+#[cfg(test)]
+pub(crate) mod fixtures;
 pub mod info;
 pub mod reader;
 pub mod record;
@@ -29,8 +31,8 @@ pub use reader::{ReadError, Run, Session};
 pub use record::{Attempt, AttemptEnd, Outcome, Phase, Record};
 pub use series::{CallCounts, Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 pub use summary::{
-    Accuracy, CardSeconds, Disturbance, HamiKind, HamiSource, Harness, Lag, Latency, Percentile,
-    RunSummary, Summary, TenantSummary,
+    Accuracy, ArmSummary, CardSeconds, Claim, Disturbance, HamiKind, HamiSource, Harness, Lag,
+    Latency, Percentile, RunSummary, Spread, Summary, TenantSummary,
 };
 pub use writer::{RunWriter, SessionWriter, Trouble, WriteError};
 

@@ -265,3 +265,7 @@ fn csv<R: CsvRow>(path: &Path, notes: &mut Vec<String>) -> Result<Vec<R>, ReadEr
     })?;
     Ok(rows.into_iter().flatten().collect())
 }
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

@@ -123,13 +123,13 @@ impl CsvRow for ComponentRow {
 /// An exit of a supervised component during a run: a line of `restarts.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComponentExit {
-    /// Seconds since the run's clock started.
+    /// Seconds since the run's clock started; negative: before it.
     pub secs: f64,
     /// Component.
     pub component: String,
     /// Process that exited.
     pub pid: u32,
-    /// Why, in a few words: e.g. `leader election lost`, `exit status 1`, `killed by signal 9`.
+    /// Why, in a few words.
     pub cause: String,
     /// How long it had run, seconds.
     pub uptime_secs: f64,
@@ -158,7 +158,7 @@ pub struct Calls {
     pub total: CallCounts,
     /// Of these, refused: answered with a status of 400 or more, by `verb resource[/subresource] status`.
     pub refused: CallCounts,
-    /// Watches opened.
+    /// Watches that were opened and, where the audit policy shows a watch only at its end, have ended.
     pub watches: CallCounts,
     /// `total` for each bound pod; empty if none was bound.
     pub per_bound_pod: BTreeMap<String, BTreeMap<String, f64>>,

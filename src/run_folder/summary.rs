@@ -31,6 +31,50 @@ pub struct Summary {
     pub complete: bool,
     /// The runs, in the order they ran.
     pub runs: Vec<RunSummary>,
+    /// The arms, each over its repeats, judged against what was published.
+    #[serde(default)]
+    pub arms: Vec<ArmSummary>,
+}
+
+/// An arm over its repeats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmSummary {
+    /// Name.
+    pub name: String,
+    /// Runs.
+    pub runs: u32,
+    /// Its figures by name: `<team>.<figure>` or `<team>.<class>.<figure>`.
+    pub figures: BTreeMap<String, Spread>,
+    /// Published figures, by the same names.
+    pub published: BTreeMap<String, f64>,
+    /// Whether every shape declared for the arm holds; null: none is, or one cannot be judged.
+    pub shape_holds: Option<bool>,
+    /// The verdict in one sentence, with the figures it rests on.
+    pub reason: String,
+    /// The shapes one by one.
+    pub claims: Vec<Claim>,
+}
+
+/// A figure over the repeats of an arm. Of an even number of runs the median is the lower of the two in the middle.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Median.
+    pub median: Percentile,
+    /// Smallest.
+    pub min: Percentile,
+    /// Largest.
+    pub max: Percentile,
+}
+
+/// A shape that an experiment declares.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    /// In words.
+    pub claim: String,
+    /// Whether it holds; null: cannot be judged.
+    pub holds: Option<bool>,
+    /// The figures it rests on.
+    pub reason: String,
 }
 
 /// Which HAMi scheduler ran under a session.
@@ -231,3 +275,13 @@ pub struct Harness {
     /// Times its one-second tick came more than 500 ms late.
     pub late_ticks: u32,
 }
+
+/// JSON Schema of `summary.json`, as committed in `schemas/summary.schema.json`.
+#[must_use]
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Summary)
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+pub(crate) mod tests;

@@ -91,7 +91,8 @@ impl SessionWriter {
 
 /// Writes a run's folder. Rows are kept in memory until [`RunWriter::flush`], which is called about once a second.
 ///
-/// Rows never fail: what can't be written is kept and tried again, and [`RunWriter::troubles`] says what went wrong.
+/// Rows never fail: what can't be written is kept and tried again. [`RunWriter::troubles`] says of all files what went
+/// wrong, so that a run can go on and be marked.
 #[derive(Debug)]
 pub struct RunWriter {
     dir: PathBuf,
@@ -166,7 +167,7 @@ impl RunWriter {
     /// # Errors
     /// If it can't be written; the last one stays.
     pub fn info(&self, info: &RunInfo) -> Result<(), WriteError> {
-        json(&self.dir.join(files::RUN), info)
+        self.noted(json(&self.dir.join(files::RUN), info))
     }
 
     /// Adds a record that is final but for the audit log's stamps.
@@ -192,22 +193,9 @@ impl RunWriter {
     /// Writes all rows that are pending. May wait for the disk.
     pub fn flush(&self) {
         for file in self.series() {
-            if let Err(error) = file.flush() {
-                let trouble = WriteError::at(file.path())(error);
-                let name = file
-                    .path()
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy();
-                let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
-                let known = troubles
-                    .entry(name.into_owned())
-                    .or_insert_with(|| Trouble {
-                        disk_full: false,
-                        detail: trouble.to_string(),
-                    });
-                known.disk_full |= trouble.disk_full();
-            }
+            let written = file.flush().map_err(WriteError::at(file.path()));
+            // Noted is enough here: the lines are kept and tried again.
+            let _ = self.noted(written);
         }
     }
 
@@ -225,7 +213,7 @@ impl RunWriter {
             text.push('\n');
         }
         let path = self.dir.join(files::JOBS);
-        replace(&path, text.as_bytes()).map_err(WriteError::at(&path))
+        self.noted(replace(&path, text.as_bytes()).map_err(WriteError::at(&path)))
     }
 
     /// Writes `calls.json`.
@@ -233,7 +221,16 @@ impl RunWriter {
     /// # Errors
     /// If it can't be written.
     pub fn calls(&self, calls: &Calls) -> Result<(), WriteError> {
-        json(&self.dir.join(files::CALLS), calls)
+        self.noted(json(&self.dir.join(files::CALLS), calls))
+    }
+
+    /// Writes `latency.hlog`.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn latencies(&self, log: &[u8]) -> Result<(), WriteError> {
+        let path = self.hlog();
+        self.noted(replace(&path, log).map_err(WriteError::at(&path)))
     }
 
     /// What could not be written so far, at least for a while.
@@ -249,6 +246,22 @@ impl RunWriter {
             });
         }
         all
+    }
+
+    /// Remembers what went wrong, the first time for each file.
+    fn noted(&self, written: Result<(), WriteError>) -> Result<(), WriteError> {
+        if let Err(error) = &written {
+            let name = error.path.file_name().unwrap_or_default();
+            let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = troubles
+                .entry(name.to_string_lossy().into_owned())
+                .or_insert_with(|| Trouble {
+                    disk_full: false,
+                    detail: error.to_string(),
+                });
+            known.disk_full |= error.disk_full();
+        }
+        written
     }
 
     fn series(&self) -> [&Appender; 4] {

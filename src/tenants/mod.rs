@@ -1,8 +1,10 @@
 //! Teams as Kubernetes and Kueue objects.
 //!
 //! In: a [`Plan`]. Out: the objects that give each team its namespace, machines and quota, and the objects that stand
-//! for one experiment. Pure but for [`apply`]; never waits for anything and never submits work.
+//! for one experiment. Pure but for [`apply`], [`create`] and
+//! [`admissible`]; never decides when work is submitted.
 
+mod admissible;
 mod apply;
 mod workload;
 
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::plan::{CARD_MEMORY_MIB, Plan, QuotaPlan, QuotaUnit, TenantPlan};
 
+pub use admissible::{NotAdmissible, admissible};
 pub use apply::{ApplyError, apply, create};
 pub use workload::{GROUP_LABEL, NAME_LABEL, RUN_FOR_ANNOTATION, TENANT_LABEL, experiment};
 

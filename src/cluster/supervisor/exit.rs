@@ -69,11 +69,28 @@ pub struct Exit {
     pub last_lines: Vec<String>,
 }
 
+impl Cause {
+    /// The cause as run folders name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LeaseLost => "lease-lost",
+            Self::Crash => "crash",
+            Self::Killed => "killed",
+            Self::Failed => "failed",
+            Self::Ended => "ended",
+            Self::NotStarted => "not-started",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 impl Exit {
     /// How it ended, for a sentence: `exited with code 1`, `was ended by SIGKILL`.
     #[must_use]
     pub fn how(&self) -> String {
         match (&self.signal, self.code) {
+            _ if self.cause == Cause::NotStarted => "could not be started".into(),
             (Some(signal), _) => format!("was ended by {signal}"),
             (None, Some(code)) => format!("exited with code {code}"),
             (None, None) => "exited".into(),
@@ -106,7 +123,13 @@ pub(super) fn classify(status: ExitStatus, lines: &[String]) -> (Cause, Vec<Stri
     } else if status.success() {
         (Cause::Ended, end())
     // client-go: "failed to renew lease"; kube-scheduler: "Leaderelection lost"; controller-runtime: "leader election lost".
-    } else if find(&["leaderelection lost", "leader election lost", "failed to renew lease"]).is_some() {
+    } else if find(&[
+        "leaderelection lost",
+        "leader election lost",
+        "failed to renew lease",
+    ])
+    .is_some()
+    {
         (Cause::LeaseLost, end())
     } else if let Some(at) = crash {
         (Cause::Crash, crash_lines(at))

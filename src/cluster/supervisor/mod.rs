@@ -29,8 +29,8 @@ use nix::{
 };
 use tokio::sync::mpsc;
 
-pub use exit::{Cause, Exit};
 pub(super) use exit::tail;
+pub use exit::{Cause, Exit};
 
 use super::proc;
 use backoff::Backoff;
@@ -145,9 +145,17 @@ impl Supervisor {
     /// Components that run now, with their process ids.
     #[must_use]
     pub fn components(&self) -> Vec<(String, i32)> {
-        let state = self.shared.lock();
-        let running = state.running.iter();
-        running.map(|(name, r)| (name.clone(), r.pid)).collect()
+        self.census()()
+    }
+
+    /// Says at any time which components run, without holding the supervisor.
+    pub fn census(&self) -> impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static {
+        let shared = self.shared.clone();
+        move || {
+            let state = shared.lock();
+            let running = state.running.iter();
+            running.map(|(name, r)| (name.clone(), r.pid)).collect()
+        }
     }
 
     /// Every exit so far.
@@ -263,8 +271,14 @@ fn keep_running(shared: &Shared, program: &Program) {
             }
             Err(error) => (None, 0.0, vec![error.to_string()]),
         };
-        let Some(delay) = record(shared, &program.name, status, cpu_secs, lines, Some(&mut backoff))
-        else {
+        let Some(delay) = record(
+            shared,
+            &program.name,
+            status,
+            cpu_secs,
+            lines,
+            Some(&mut backoff),
+        ) else {
             return;
         };
         let state = shared.lock();
@@ -311,7 +325,7 @@ fn wait_for(pid: i32) -> Option<ExitStatus> {
         }
     }
     // Not a child of this process: no more than its disappearance can be seen.
-    while proc::cpu_secs(pid).is_some() {
+    while proc::is_running(pid) {
         thread::sleep(Duration::from_millis(100));
     }
     None
@@ -375,3 +389,6 @@ fn watch_peaks(shared: &Shared) {
         running.peak_rss_mib = proc::peak_rss_mib(running.pid).unwrap_or(running.peak_rss_mib);
     }
 }
+
+#[cfg(test)]
+mod tests;

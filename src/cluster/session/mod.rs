@@ -13,18 +13,10 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use super::{ClusterError, ports, proc};
+use super::{ClusterError, ports, proc, substrate};
 
-/// Components of every cluster, as their processes are named.
-const COMPONENTS: [&str; 7] = [
-    "etcd",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kwok",
-    super::KUBE_SCHEDULER,
-    super::HAMI,
-    super::KUEUE,
-];
+/// Components of the system under test in every cluster.
+const SYSTEM: [&str; 3] = [super::KUBE_SCHEDULER, super::HAMI, super::KUEUE];
 
 const LOCK: &str = "lock";
 const KEPT: &str = "kept";
@@ -70,7 +62,7 @@ impl Session {
         let pid = std::process::id();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let id = format!(
-            "{}-{pid}-{serial}",
+            "{}-{pid}-{serial:03}",
             jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S")
         );
         let dir = root.join(&id);
@@ -217,9 +209,10 @@ fn inspect(dir: PathBuf) -> SessionState {
         owner_pid: fs::read_to_string(&lock).ok().and_then(|t| t.parse().ok()),
         live,
         kept: dir.join(KEPT).exists(),
-        kubeconfig: super::substrate::kubeconfig(&dir),
-        components: COMPONENTS
+        kubeconfig: substrate::kubeconfig(&dir),
+        components: substrate::COMPONENTS
             .iter()
+            .chain(&SYSTEM)
             .map(|&name| (name.to_owned(), pid_of(name)))
             .collect(),
         dir,
@@ -272,3 +265,6 @@ fn remove(dir: &Path) {
         tracing::warn!("cannot remove {}: {error}", dir.display());
     }
 }
+
+#[cfg(test)]
+mod tests;

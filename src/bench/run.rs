@@ -1,0 +1,312 @@
+//! One run: a fresh cluster, its teams, the timeline, the evidence, the figures.
+//!
+//! In: a [`Job`] (plan, programs, folder). Out: the run's folder and its part of the summary. It leaves no process behind,
+//! however it ends, unless it was asked to keep the cluster.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use futures::future::join_all;
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+
+use super::progress::Progress;
+use crate::cluster::{self, Cause, Cluster, Exit, Programs};
+use crate::driver::Driver;
+use crate::machine::Fingerprint;
+use crate::observer::{Clock, Observation, Observer, Pids, audit, figures};
+use crate::plan::{self, Plan, TenantPlan};
+use crate::run_folder::info::Program;
+use crate::run_folder::summary::SCHEMA;
+use crate::run_folder::{
+    ComponentExit, Disturbance, HamiSource, Record, RunInfo, RunSummary, RunWriter, SessionWriter,
+};
+use crate::tenants;
+
+/// The harness's name in the audit log.
+pub const USER_AGENT: &str = concat!("headroom/", env!("CARGO_PKG_VERSION"));
+
+/// How long the last experiments' quota may take to be given back before the observation ends all the same.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// How often progress is looked at.
+const GLANCE: Duration = Duration::from_millis(500);
+
+/// What is the same for every run of a session.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    /// Programs of the control plane.
+    pub programs: Programs,
+    /// Their versions and checksums, by component.
+    pub components: BTreeMap<String, Program>,
+    /// Which HAMi runs.
+    pub hami: HamiSource,
+    /// Folder of live clusters' state.
+    pub state_root: PathBuf,
+}
+
+/// One run to do.
+#[derive(Debug, Clone)]
+pub struct Job<'a> {
+    /// Its settings.
+    pub plan: &'a Plan,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// Name of its folder in the session's.
+    pub folder: String,
+    /// Leave the cluster up afterwards.
+    pub keep: bool,
+}
+
+/// Does one run; its summary and its records.
+///
+/// When `cancel` is cancelled the run ends early with what it has, and its summary says so.
+///
+/// # Errors
+/// If the cluster cannot be brought up, or the run's folder cannot be written at all.
+pub async fn run(
+    bench: &Bench,
+    job: &Job<'_>,
+    session: &SessionWriter,
+    machine: &Fingerprint,
+    cancel: &CancellationToken,
+) -> anyhow::Result<(RunSummary, Vec<Record>)> {
+    let started = Instant::now();
+    let mut info = run_info(bench, job, machine)?;
+    let writer = Arc::new(session.run(&job.folder, &info)?);
+    let cluster = bring_up(bench, job.plan, &writer.logs(), cancel).await?;
+    info.client_limits.clone_from(cluster.client_limits());
+    writer.info(&info)?;
+    let client = cluster.client(USER_AGENT).await?;
+    tenants::apply(&client, &tenants::objects(job.plan)).await?;
+    tenants::admissible(&client, job.plan).await?;
+    let bring_up_secs = started.elapsed().as_secs_f64();
+    eprintln!("cluster ready in {bring_up_secs:.1} s");
+
+    let clock = Clock::new();
+    let seen = observe(job.plan, &cluster, &client, &clock, &writer, cancel).await?;
+    info.clock_started = Some(clock.zero_wall().to_string());
+    writer.info(&info)?;
+
+    let audit_log = cluster.audit_log();
+    let exits = if job.keep {
+        let exits = cluster.exits();
+        let (id, kubeconfig) = (cluster.id().to_owned(), cluster.kubeconfig());
+        cluster.keep()?;
+        eprintln!(
+            "cluster {id} is left up: export KUBECONFIG={}",
+            kubeconfig.display()
+        );
+        exits
+    } else {
+        cluster.tear_down().await
+    };
+    let Seen {
+        mut observation,
+        interrupted,
+    } = seen;
+    for exit in &exits {
+        writer.exit(&component_exit(exit, &clock));
+    }
+    let agents = agents(&bench.programs);
+    let (log, line, end_secs) = (audit_log, clock.clone(), observation.end_secs);
+    let mut records = std::mem::take(&mut observation.records);
+    let (joined, records) = tokio::task::spawn_blocking(move || {
+        let joined = audit::join(&log, &line, end_secs, &agents, &mut records);
+        (joined, records)
+    })
+    .await
+    .context("joining the audit log")?;
+    observation.records = records;
+    let mut disturbed: Vec<Disturbance> = interrupted.into_iter().collect();
+    let audit = joined
+        .map_err(|error| {
+            disturbed.push(Disturbance {
+                kind: "lost-evidence".into(),
+                detail: error.to_string(),
+                remedy: "bind times are the watch's; run again".into(),
+            });
+        })
+        .ok();
+
+    let facts = figures::RunFacts {
+        repeat: job.repeat,
+        folder: job.folder.clone(),
+        bring_up_secs,
+        wall_secs: started.elapsed().as_secs_f64(),
+        restarts: restarts(&exits),
+        disturbed,
+    };
+    let summary = figures::conclude(
+        job.plan,
+        &clock,
+        &mut observation,
+        audit.as_ref(),
+        &writer,
+        facts,
+    );
+    Ok((summary, observation.records))
+}
+
+/// Brings up a cluster for `plan` with a line of progress at each step.
+///
+/// # Errors
+/// As [`cluster::bring_up`].
+pub async fn bring_up(
+    bench: &Bench,
+    plan: &Plan,
+    logs: &Path,
+    cancel: &CancellationToken,
+) -> Result<Cluster, cluster::ClusterError> {
+    let spec = cluster::Spec {
+        plan,
+        programs: bench.programs.clone(),
+        state_root: bench.state_root.clone(),
+        logs: logs.to_owned(),
+    };
+    cluster::bring_up(spec, &|note| eprintln!("  {note}"), cancel.clone()).await
+}
+
+/// What came of the observation.
+struct Seen {
+    observation: Observation,
+    /// Set if it ended before it should.
+    interrupted: Option<Disturbance>,
+}
+
+async fn observe(
+    plan: &Plan,
+    cluster: &Cluster,
+    client: &Client,
+    clock: &Clock,
+    writer: &Arc<RunWriter>,
+    cancel: &CancellationToken,
+) -> anyhow::Result<Seen> {
+    let census = cluster.census();
+    let pids = Pids::new(census);
+    let observer = Observer::start(client, clock.clone(), plan, writer.clone(), pids).await?;
+    let observer = Arc::new(observer);
+    let driver = Driver::new(client.clone(), clock.clone(), observer.clone());
+    let (background, foreground): (Vec<&TenantPlan>, Vec<&TenantPlan>) =
+        plan.tenants.iter().partition(|t| t.background);
+    let mut progress = Progress::new(plan, plan::expected_secs(plan));
+
+    let work = async {
+        prepare(&driver, &observer, clock, &background).await;
+        observer.start_clock();
+        let names: Vec<&str> = foreground.iter().map(|t| t.name.as_str()).collect();
+        let played = join_all(foreground.iter().map(|team| driver.play(team, 0.0)));
+        let window = plan.observe_secs.unwrap_or(f64::INFINITY);
+        let limit_secs = window.min(plan.give_up_secs);
+        let all = async {
+            played.await;
+            observer.all_done(&names).await;
+        };
+        let limit = clock.instant_at(limit_secs.min(f64::from(u32::MAX)));
+        tokio::time::timeout_at(limit.into(), all).await.is_ok()
+    };
+    let glance = async {
+        loop {
+            tokio::time::sleep(GLANCE).await;
+            progress.show(&observer.live(), restarts(&cluster.exits()).values().sum());
+        }
+    };
+    let (all_done, interrupted) = tokio::select! {
+        done = work => (done, None),
+        () = glance => (false, None),
+        () = cancel.cancelled() => (false, Some(Disturbance {
+            kind: "interrupted".into(),
+            detail: format!("stopped {:.0} s into the run", clock.now_secs().max(0.0)),
+            remedy: "figures are partial; run it again to the end".into(),
+        })),
+    };
+    progress.close();
+    drop(driver);
+    let settle = if all_done { SETTLE } else { Duration::ZERO };
+    let observation = observer.finish(settle).await;
+    Ok(Seen {
+        observation,
+        interrupted,
+    })
+}
+
+/// Submits the background teams' work and waits until all of it is bound.
+async fn prepare(driver: &Driver, observer: &Observer, clock: &Clock, teams: &[&TenantPlan]) {
+    if teams.iter().all(|team| team.stages.is_empty()) {
+        return;
+    }
+    let now = clock.now_secs();
+    let names: Vec<&str> = teams.iter().map(|t| t.name.as_str()).collect();
+    join_all(teams.iter().map(|team| driver.play(team, now))).await;
+    observer.all_bound(&names).await;
+}
+
+fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Result<RunInfo> {
+    Ok(RunInfo {
+        schema: SCHEMA,
+        headroom: env!("CARGO_PKG_VERSION").into(),
+        repeat: job.repeat,
+        started: jiff::Timestamp::now().to_string(),
+        clock_started: None,
+        plan: job.plan.clone(),
+        hami: bench.hami.clone(),
+        components: bench.components.clone(),
+        client_limits: BTreeMap::new(),
+        evidence: ["watch", "audit-log", "component-exits"]
+            .map(Into::into)
+            .into(),
+        machine: serde_json::to_value(machine)?,
+    })
+}
+
+/// Restarts of each supervised component: exits that the harness did not cause.
+fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
+    let mut restarts: BTreeMap<String, u32> =
+        [cluster::KUBE_SCHEDULER, cluster::HAMI, cluster::KUEUE]
+            .map(|c| (c.into(), 0))
+            .into();
+    for exit in exits.iter().filter(|e| e.cause != Cause::Stopped) {
+        *restarts.entry(exit.component.clone()).or_default() += 1;
+    }
+    restarts
+}
+
+fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
+    let zero = clock.instant_at(0.0);
+    let secs = match exit.instant.checked_duration_since(zero) {
+        Some(after) => after.as_secs_f64(),
+        None => -zero.duration_since(exit.instant).as_secs_f64(),
+    };
+    ComponentExit {
+        secs,
+        component: exit.component.clone(),
+        pid: exit.pid,
+        at: exit.at.clone(),
+        cause: exit.cause.name().into(),
+        code: exit.code,
+        signal: exit.signal.clone(),
+        ran_secs: exit.ran_secs,
+        cpu_secs: exit.cpu_secs,
+        peak_rss_mib: exit.peak_rss_mib,
+        restart_delay_secs: exit.restart_delay_secs,
+        last_lines: exit.last_lines.clone(),
+    }
+}
+
+/// Components by the name of their program, which is how each calls itself in the audit log.
+fn agents(programs: &Programs) -> BTreeMap<String, String> {
+    let base = |path: &Path| {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    BTreeMap::from([
+        (base(&programs.kueue), cluster::KUEUE.into()),
+        (base(&programs.hami), cluster::HAMI.into()),
+        ("headroom-extender".into(), cluster::HAMI.into()),
+    ])
+}

@@ -1,0 +1,308 @@
+//! The controller: holds the Lease, takes up what a predecessor left, starts clearings, sweeps.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use kube::ResourceExt as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+
+use super::api::Api;
+use super::args::Args;
+use super::clearing::{self, Clearing};
+use super::decide::{self, Request};
+use super::facts::World;
+use super::handover;
+use super::health::{self, Health};
+use super::lease::{Elector, Gate};
+use super::live::Live;
+use super::log::{Event, FailReason, Log};
+use super::state::State;
+use super::sweep;
+
+/// Passes come no closer than this, however much changes.
+const PASS: Duration = Duration::from_millis(50);
+
+/// A pass comes at least this often: what is retried is retried then.
+const IDLE_PASS: Duration = Duration::from_secs(1);
+
+/// A new leader first lets its watches catch up with what its predecessor wrote last.
+const CATCH_UP: Duration = Duration::from_secs(1);
+
+/// Runs the node clearer until SIGTERM or SIGINT, or until it loses its Lease.
+///
+/// A clearing in progress stays as it is when it stops: the next process takes it up (or `--put-back-all` ends it).
+///
+/// # Errors
+///
+/// No usable kubeconfig, an address that cannot be bound, or the Lease lost.
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let mut config = kube::Config::infer()
+        .await
+        .context("no cluster to connect to: set KUBECONFIG to a kubeconfig file")?;
+    let agent = concat!("headroom-clearer/", env!("CARGO_PKG_VERSION"));
+    config.headers.push((
+        http::header::USER_AGENT,
+        http::HeaderValue::from_static(agent),
+    ));
+    let client = kube::Client::try_from(config).context("cannot use the kubeconfig")?;
+
+    // Before anything is waited for: a stop must be heard at any time.
+    let mut term = signal(SignalKind::terminate())?;
+    let mut int = signal(SignalKind::interrupt())?;
+    let health = Health::default();
+    if let Some(address) = args.health_bind {
+        health::serve(address, health.clone()).await?;
+    }
+    let gate = Gate::default();
+    let args = Arc::new(args);
+    let log = Log::stdout();
+    let identity = format!("{}_{}", host_name(), std::process::id());
+    let put_back_all = args.put_back_all;
+    let work = async {
+        let api = Live::start(client, &args, gate.clone()).await;
+        health.ready();
+        let elector = Elector::new(
+            api.clone(),
+            identity.clone(),
+            args.lease_secs,
+            gate.clone(),
+            health,
+        );
+        let mut elector = elector;
+        elector.acquire().await;
+        log.write(api.now(), None, Event::Leading { identity });
+        let outcome = tokio::select! {
+            biased;
+            _ = term.recv() => Ok(()),
+            _ = int.recv() => Ok(()),
+            () = elector.keep() => Err(anyhow::anyhow!("the Lease was lost; stopping so that two never act")),
+            () = put_everything_back(&api, &log), if put_back_all => Ok(()),
+            () = drive(&api, &args, &log), if !put_back_all => Ok(()),
+        };
+        if outcome.is_ok() {
+            elector.release().await;
+        }
+        outcome
+    };
+    work.await
+}
+
+/// Name of this machine, for the Lease.
+fn host_name() -> String {
+    sysinfo::System::host_name().unwrap_or_else(|_| "unknown".into())
+}
+
+/// The loop. Never returns; dropped, it leaves every clearing as it stands.
+pub async fn drive<A: Api>(api: &A, args: &Arc<Args>, log: &Log) {
+    tokio::time::sleep(CATCH_UP).await;
+    let mut controller = Controller {
+        api: api.clone(),
+        args: Arc::clone(args),
+        log: log.clone(),
+        running: HashMap::new(),
+        finished: HashSet::new(),
+        hopeless: HashSet::new(),
+        tasks: JoinSet::new(),
+    };
+    let mut changes = api.changes();
+    loop {
+        controller.pass().await;
+        tokio::time::sleep(PASS).await;
+        tokio::select! {
+            _ = changes.changed() => {}
+            () = tokio::time::sleep(IDLE_PASS) => {}
+            Some(ended) = controller.tasks.join_next() => controller.ended(ended),
+        }
+    }
+}
+
+struct Controller<A: Api> {
+    api: A,
+    args: Arc<Args>,
+    log: Log,
+    /// Clearings in hand, by node.
+    running: HashMap<String, State>,
+    /// Ids of clearings that have ended: the watch may still show them for a moment.
+    finished: HashSet<String>,
+    /// Requests for which no node was found, so that it is said once.
+    hopeless: HashSet<String>,
+    tasks: JoinSet<String>,
+}
+
+impl<A: Api> Controller<A> {
+    async fn pass(&mut self) {
+        while let Some(ended) = self.tasks.try_join_next() {
+            self.ended(ended);
+        }
+        let world = self.api.world();
+        self.resume(&world).await;
+        self.start(&world);
+        let running: Vec<State> = self.running.values().cloned().collect();
+        sweep::sweep(&self.api, &self.log, &world, &running).await;
+    }
+
+    fn ended(&mut self, ended: Result<String, tokio::task::JoinError>) {
+        match ended {
+            Ok(node) => {
+                if let Some(state) = self.running.remove(&node) {
+                    self.finished.insert(state.id);
+                }
+            }
+            // A clearing that panicked stays in its annotation; the process must not go on as if it had not.
+            Err(e) if e.is_panic() => std::panic::resume_unwind(e.into_panic()),
+            Err(_) => {}
+        }
+    }
+
+    /// Takes up clearings that an earlier process left.
+    async fn resume(&mut self, world: &World) {
+        for node in &world.nodes {
+            let name = node.name_any();
+            let state = match State::of(node) {
+                None => continue,
+                Some(Err(e)) => {
+                    tracing::warn!(
+                        node = name,
+                        "cannot read its clearing: {e}; leaving it alone"
+                    );
+                    continue;
+                }
+                Some(Ok(state)) => state,
+            };
+            if self.running.contains_key(&name) || self.finished.contains(&state.id) {
+                continue;
+            }
+            // The watch may be behind: what counts is what stands there now.
+            let Ok(node) = self.api.get_node(&name).await else {
+                continue;
+            };
+            let Some(Ok(state)) = State::of(&node) else {
+                continue;
+            };
+            self.log.write(
+                self.api.now(),
+                Some(&clearing::tag(&name, &state)),
+                Event::Resumed,
+            );
+            self.spawn(Arc::new(node), state, true);
+        }
+    }
+
+    /// Starts clearings for requests that wait.
+    fn start(&mut self, world: &World) {
+        let now = self.api.now();
+        let mut spoken_for = 0;
+        let waiting = decide::waiting(world, &self.args, now);
+        self.hopeless
+            .retain(|uid| waiting.iter().any(|r| r.target.uid == *uid));
+        for request in waiting {
+            let room = self.running.len() < self.args.max_clearings as usize;
+            if !room || self.is_served(world, &request) {
+                continue;
+            }
+            let taken: HashSet<String> = self.running.keys().cloned().collect();
+            match decide::choose(world, &request, &self.args, now, &taken, &mut spoken_for) {
+                Some(choice) => {
+                    self.hopeless.remove(&request.target.uid);
+                    let node = choice.node.name_any();
+                    let limit = self.args.time_limit();
+                    let strategy = self.args.strategy;
+                    let state = State::begin(
+                        &node,
+                        request.target,
+                        request.priority,
+                        strategy,
+                        now,
+                        limit,
+                    );
+                    let event = Event::Chosen {
+                        strategy,
+                        victims: u32::try_from(choice.victims.len()).unwrap_or(u32::MAX),
+                        card_seconds: choice.victims.iter().map(|v| v.card_seconds).sum(),
+                        cost: choice.cost,
+                    };
+                    self.log
+                        .write(now, Some(&clearing::tag(&node, &state)), event);
+                    self.spawn(choice.node, state, false);
+                }
+                None => self.say_no_candidate(&request),
+            }
+        }
+    }
+
+    /// True if a clearing is in hand for the request: under its own name, or for the Workload of its pod.
+    fn is_served(&self, world: &World, request: &Request) -> bool {
+        self.running.values().any(|state| {
+            let pod = || {
+                world
+                    .pods
+                    .iter()
+                    .find(|p| p.metadata.uid.as_ref() == Some(&request.target.uid))
+            };
+            state.request.uid == request.target.uid
+                || pod().is_some_and(|p| handover::is_requests(world, &state.request, p))
+        })
+    }
+
+    fn say_no_candidate(&mut self, request: &Request) {
+        if self.hopeless.insert(request.target.uid.clone()) {
+            let event = Event::NoCandidate {
+                namespace: request.target.namespace.clone(),
+                request: request.target.name.clone(),
+                request_uid: request.target.uid.clone(),
+            };
+            self.log.write(self.api.now(), None, event);
+        }
+    }
+
+    fn spawn(&mut self, node: Arc<k8s_openapi::api::core::v1::Node>, state: State, guarded: bool) {
+        let name = node.name_any();
+        self.running.insert(name.clone(), state.clone());
+        let clearing = Clearing::new(
+            self.api.clone(),
+            Arc::clone(&self.args),
+            self.log.clone(),
+            node,
+            state,
+            guarded,
+        );
+        self.tasks.spawn(async move {
+            clearing.run().await;
+            name
+        });
+    }
+}
+
+/// Ends every clearing, gives every stopped Workload back, and returns when nothing is left.
+pub async fn put_everything_back<A: Api>(api: &A, log: &Log) {
+    tokio::time::sleep(CATCH_UP).await;
+    let mut changes = api.changes();
+    loop {
+        let world = api.world();
+        let mut left = world.workloads.iter().any(|w| w.stopped_by.is_some());
+        for node in &world.nodes {
+            let Some(Ok(state)) = State::of(node) else {
+                continue;
+            };
+            left = true;
+            let name = node.name_any();
+            let secs = api.now().duration_since(state.started).as_secs_f64();
+            let event = Event::Failed {
+                reason: FailReason::Ordered,
+                detail: "put back on command".into(),
+                secs,
+            };
+            log.write(api.now(), Some(&clearing::tag(&name, &state)), event);
+            handover::release(api, &state, false).await;
+            clearing::put_back(api, log, &name, &state, false).await;
+        }
+        sweep::sweep(api, log, &world, &[]).await;
+        if !left {
+            return;
+        }
+        let _ = tokio::time::timeout(IDLE_PASS, changes.changed()).await;
+    }
+}

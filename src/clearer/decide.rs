@@ -1,0 +1,343 @@
+//! Which requests wait for a machine, and which node is cleared for one. Pure: a snapshot in, a choice out.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
+use kube::ResourceExt as _;
+use kube::core::SelectorExt as _;
+
+use super::args::{Args, Trigger};
+use super::facts::{self, World};
+use super::state::{ATTEMPTS, CLEARED_NODE, CLEARING, FAILED_AT, RequestKind, RequestRef};
+use super::workload::Workload;
+
+/// A request that waits for a whole machine.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Which object.
+    pub target: RequestRef,
+    /// Cards it needs on one node.
+    pub cards: u32,
+    /// Its Workload's priority.
+    pub priority: i32,
+    /// When it was created: earlier ones go first.
+    pub created: Timestamp,
+    /// Its pod's spec: selectors and tolerations.
+    pub spec: PodSpec,
+}
+
+/// A task that stands on a node to be cleared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Victim {
+    /// Its namespace.
+    pub namespace: String,
+    /// Pod name.
+    pub pod: String,
+    /// Pod UID.
+    pub uid: String,
+    /// Its Workload, if Kueue runs it.
+    pub workload: Option<String>,
+    /// Priority of the Workload, or of the pod.
+    pub priority: i32,
+    /// Cards' worth it holds.
+    pub cards: f64,
+    /// Seconds it has run.
+    pub age_secs: f64,
+    /// Card-seconds that stopping it loses: all pods of its Workload together.
+    pub card_seconds: f64,
+}
+
+/// A node to clear.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// The node as the watch has it.
+    pub node: Arc<Node>,
+    /// What stands on it.
+    pub victims: Vec<Victim>,
+    /// Work lost, weighted by priority.
+    pub cost: f64,
+}
+
+/// The requests that wait, in the order they are served: priority, then age.
+#[must_use]
+pub fn waiting(world: &World, args: &Args, now: Timestamp) -> Vec<Request> {
+    let mut requests: Vec<Request> = world
+        .pods
+        .iter()
+        .filter_map(|pod| waiting_pod(world, pod, args, now))
+        .collect();
+    if args.trigger == Trigger::PendingWorkload {
+        requests.extend(
+            world
+                .workloads
+                .iter()
+                .filter_map(|w| waiting_workload(world, w, args, now)),
+        );
+    }
+    requests.retain(|r| is_whole_machine(world, r, args));
+    requests.sort_by(|a, b| {
+        b.priority
+            .cmp(&a.priority)
+            .then(a.created.cmp(&b.created))
+            .then_with(|| a.target.uid.cmp(&b.target.uid))
+    });
+    requests
+}
+
+fn patient(since: Timestamp, args: &Args, now: Timestamp) -> bool {
+    now.duration_since(since).as_secs_f64() >= args.patience
+}
+
+fn waiting_pod(world: &World, pod: &Pod, args: &Args, now: Timestamp) -> Option<Request> {
+    let since = facts::unschedulable_since(pod)?;
+    let workload = world.workload_of(pod)?;
+    let tried = pod
+        .annotations()
+        .get(ATTEMPTS)
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(0_u32);
+    if !workload.admitted
+        || !workload.active
+        || tried >= args.attempts
+        || !patient(since, args, now)
+    {
+        return None;
+    }
+    let spec = pod.spec.clone()?;
+    Some(Request {
+        target: RequestRef {
+            kind: RequestKind::Pod,
+            namespace: pod.namespace()?,
+            name: pod.name_any(),
+            uid: pod.uid()?,
+        },
+        cards: whole_cards(&spec, args)?,
+        priority: workload.priority,
+        created: workload.created,
+        spec,
+    })
+}
+
+fn waiting_workload(world: &World, w: &Workload, args: &Args, now: Timestamp) -> Option<Request> {
+    let pending =
+        w.active && !w.quota_reserved && !w.admitted && !w.finished && w.stopped_by.is_none();
+    let spec = w.single_pod.clone()?;
+    let cards = whole_cards(&spec, args)?;
+    let queue = (w.namespace.clone(), w.queue.clone());
+    let quota = world.quotas.get(world.local_queues.get(&queue)?)?;
+    let within = quota.reserved + i64::from(cards) <= quota.nominal;
+    (pending && within && w.attempts < args.attempts && patient(w.created, args, now)).then(|| {
+        Request {
+            target: RequestRef {
+                kind: RequestKind::Workload,
+                namespace: w.namespace.clone(),
+                name: w.name.clone(),
+                uid: w.uid.clone(),
+            },
+            cards,
+            priority: w.priority,
+            created: w.created,
+            spec,
+        }
+    })
+}
+
+/// Cards a spec asks for, if they are whole ones.
+fn whole_cards(spec: &PodSpec, args: &Args) -> Option<u32> {
+    let cards = facts::cards(spec, &args.card_resource);
+    (cards > 0 && !facts::is_sliced(spec, &args.card_resource)).then_some(cards)
+}
+
+/// True if the request needs every card of some node in scope.
+fn is_whole_machine(world: &World, request: &Request, args: &Args) -> bool {
+    world.nodes.iter().any(|node| {
+        args.scope.matches(node.labels())
+            && facts::node_cards(node, &args.card_resource).count == request.cards
+    })
+}
+
+/// The node whose clearing loses least work, `None` if there is none, or if a free one makes clearing needless.
+///
+/// Candidates are in scope, Ready, open to the request, have exactly its cards, hold none but tasks that may be
+/// stopped, and were not cleared in vain within the last time limit. `taken` are the nodes of clearings in progress;
+/// `spoken_for` is how many free machines are left to requests that were here earlier.
+#[must_use]
+pub fn choose(
+    world: &World,
+    request: &Request,
+    args: &Args,
+    now: Timestamp,
+    taken: &HashSet<String>,
+    spoken_for: &mut usize,
+) -> Option<Choice> {
+    let weights = Weights::of(world);
+    let mut best: Option<Choice> = None;
+    let mut free = 0;
+    for node in &world.nodes {
+        if taken.contains(&node.name_any()) || !is_candidate(node, request, args, now) {
+            continue;
+        }
+        let Some(victims) = victims(world, node, request, args, now) else {
+            continue;
+        };
+        if victims.is_empty() {
+            free += 1;
+            continue;
+        }
+        let choice = Choice {
+            cost: weights.cost(&victims),
+            node: Arc::clone(node),
+            victims,
+        };
+        if best.as_ref().is_none_or(|b| cheaper(&choice, b)) {
+            best = Some(choice);
+        }
+    }
+    if free > *spoken_for {
+        *spoken_for += 1;
+        return None;
+    }
+    best
+}
+
+/// Less work first, then fewer victims, then by name, so that the same snapshot always gives the same choice.
+fn cheaper(a: &Choice, b: &Choice) -> bool {
+    a.cost
+        .total_cmp(&b.cost)
+        .then(a.victims.len().cmp(&b.victims.len()))
+        .then_with(|| a.node.name_any().cmp(&b.node.name_any()))
+        == Ordering::Less
+}
+
+fn is_candidate(node: &Node, request: &Request, args: &Args, now: Timestamp) -> bool {
+    let failed_lately = node
+        .annotations()
+        .get(FAILED_AT)
+        .and_then(|text| text.parse::<Timestamp>().ok())
+        .is_some_and(|at| now.duration_since(at).as_secs_f64() < args.time_limit);
+    args.scope.matches(node.labels())
+        && facts::is_ready(node)
+        && !facts::is_cordoned(node)
+        && !node.annotations().contains_key(CLEARING)
+        && !failed_lately
+        && facts::fits(&request.spec, node)
+        && facts::node_cards(node, &args.card_resource).count == request.cards
+}
+
+/// The tasks on a node, or `None` if one of them may not be stopped for this request.
+fn victims(
+    world: &World,
+    node: &Node,
+    request: &Request,
+    args: &Args,
+    now: Timestamp,
+) -> Option<Vec<Victim>> {
+    let name = node.name_any();
+    world
+        .pods
+        .iter()
+        .filter(|p| facts::bound_to(p) == Some(&name) && facts::holds_cards(p, &args.card_resource))
+        .map(|pod| {
+            let victim = victim(world, pod, node, args, now);
+            may_stop(world, pod, args)
+                .then_some(victim)
+                .filter(|v| v.priority <= request.priority)
+        })
+        .collect()
+}
+
+/// True if a pod may be stopped at all: its team is on the list, no clearing was made for it, Kueue's side is known.
+#[must_use]
+pub fn may_stop(world: &World, pod: &Pod, args: &Args) -> bool {
+    args.may_stop(&pod.namespace().unwrap_or_default())
+        && !pod.annotations().contains_key(CLEARED_NODE)
+        && (!facts::is_kueues(pod) || world.workload_of(pod).is_some())
+}
+
+/// What stopping a pod costs.
+#[must_use]
+pub fn victim(world: &World, pod: &Pod, node: &Node, args: &Args, now: Timestamp) -> Victim {
+    let memory = facts::node_cards(node, &args.card_resource).memory_mib;
+    let worth = |p: &Pod| {
+        p.spec
+            .as_ref()
+            .map_or(0.0, |s| facts::card_share(s, &args.card_resource, memory))
+    };
+    let workload = world.workload_of(pod);
+    let card_seconds = match workload {
+        // Deactivating a Workload stops all of its pods, and it may have been stopped before.
+        Some(w) => {
+            let siblings = world.pods_of(&w.uid).filter(|p| {
+                facts::bound_to(p).is_some() && facts::holds_cards(p, &args.card_resource)
+            });
+            siblings.map(|p| worth(p) * facts::run_secs(p, now)).sum()
+        }
+        None => worth(pod) * facts::run_secs(pod, now),
+    };
+    Victim {
+        namespace: pod.namespace().unwrap_or_default(),
+        pod: pod.name_any(),
+        uid: pod.uid().unwrap_or_default(),
+        workload: workload.map(|w| w.name.clone()),
+        priority: workload.map_or_else(
+            || pod.spec.as_ref().and_then(|s| s.priority).unwrap_or(0),
+            |w| w.priority,
+        ),
+        cards: worth(pod),
+        age_secs: facts::run_secs(pod, now),
+        card_seconds,
+    }
+}
+
+/// Weight of a card-second by priority: 1 at the lowest priority present in the cluster, 2 at the next one, and so on.
+///
+/// Ranks rather than values, because Kubernetes priorities have no unit.
+struct Weights {
+    ranks: BTreeMap<i32, f64>,
+    lost_before: BTreeMap<(String, String), f64>,
+}
+
+impl Weights {
+    fn of(world: &World) -> Self {
+        let workloads = world.workloads.iter().map(|w| w.priority);
+        let pods = world.pods.iter().filter_map(|p| p.spec.as_ref()?.priority);
+        let all: BTreeSet<i32> = workloads.chain(pods).chain([0]).collect();
+        let ranks = all
+            .into_iter()
+            .zip(1_u32..)
+            .map(|(p, rank)| (p, f64::from(rank)))
+            .collect();
+        let lost_before = world
+            .workloads
+            .iter()
+            .filter(|w| w.lost_card_seconds > 0.0)
+            .map(|w| ((w.namespace.clone(), w.name.clone()), w.lost_card_seconds))
+            .collect();
+        Self { ranks, lost_before }
+    }
+
+    /// Work lost, a Workload with several pods here counted once. What a Workload lost to earlier clearings counts
+    /// again, so that a task does not stay the cheapest for having just been restarted.
+    fn cost(&self, victims: &[Victim]) -> f64 {
+        let mut seen = BTreeSet::new();
+        victims
+            .iter()
+            .filter(|v| {
+                v.workload
+                    .as_ref()
+                    .is_none_or(|w| seen.insert((&v.namespace, w)))
+            })
+            .map(|v| {
+                let before = v
+                    .workload
+                    .as_ref()
+                    .and_then(|w| self.lost_before.get(&(v.namespace.clone(), w.clone())));
+                let weight = self.ranks.get(&v.priority).copied().unwrap_or(1.0);
+                (v.card_seconds + before.copied().unwrap_or(0.0)) * weight
+            })
+            .sum()
+    }
+}

@@ -1,0 +1,218 @@
+//! The request's half of the hand-over, the same under every strategy, and what becomes of the request meanwhile.
+//!
+//! The node carries a taint whose value is the clearing's id. The request is given the one toleration that matches it
+//! (tolerations may be added to a pending pod; selectors may not), which lets nobody else onto this node and lets the
+//! request onto no other reserved one. In the same write it is pinned to the node's cards by HAMi's annotation, so that it
+//! does not go elsewhere any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+
+use super::api::{Api, ApiError, persist};
+use super::clearing::Halt;
+use super::facts::{self, World};
+use super::log::FailReason;
+use super::state::{ATTEMPTS, CLEARED_NODE, CLEARING, PINNED_BY, RequestKind, RequestRef, State};
+
+/// What has become of a request.
+#[derive(Debug, Clone)]
+pub enum RequestStatus {
+    /// It waits; its pod, if there is one yet.
+    Waiting(Option<Arc<Pod>>),
+    /// Its pod is bound, to this node.
+    Bound(Arc<Pod>, String),
+    /// It is gone.
+    Gone(&'static str),
+}
+
+/// True if the pod is the request's.
+#[must_use]
+pub fn is_requests(world: &World, request: &RequestRef, pod: &Pod) -> bool {
+    match request.kind {
+        RequestKind::Pod => pod.metadata.uid.as_ref() == Some(&request.uid),
+        RequestKind::Workload => world.workload_of(pod).is_some_and(|w| w.uid == request.uid),
+    }
+}
+
+/// What has become of a request, as the watches have it.
+#[must_use]
+pub fn status(world: &World, request: &RequestRef) -> RequestStatus {
+    let pods: Vec<&Arc<Pod>> = match request.kind {
+        RequestKind::Pod => {
+            let of_uid = |p: &&Arc<Pod>| p.metadata.uid.as_ref() == Some(&request.uid);
+            world.pods.iter().find(of_uid).into_iter().collect()
+        }
+        RequestKind::Workload => world.pods_of(&request.uid).collect(),
+    };
+    let bound = pods.iter().find_map(|p| Some((p, facts::bound_to(p)?)));
+    if let Some((pod, node)) = bound {
+        return RequestStatus::Bound(Arc::clone(pod), node.to_owned());
+    }
+    let pending = pods
+        .iter()
+        .find(|p| p.metadata.deletion_timestamp.is_none());
+    match request.kind {
+        RequestKind::Pod if pending.is_none() => RequestStatus::Gone("its pod is gone"),
+        RequestKind::Workload => {
+            let workload = world.workloads.iter().find(|w| w.uid == request.uid);
+            match workload {
+                None => RequestStatus::Gone("its Workload is gone"),
+                Some(w) if w.finished => RequestStatus::Gone("its Workload has finished"),
+                Some(w) if !w.active => RequestStatus::Gone("its Workload is not active"),
+                Some(_) => RequestStatus::Waiting(pending.map(|p| Arc::clone(p))),
+            }
+        }
+        RequestKind::Pod => RequestStatus::Waiting(pending.map(|p| Arc::clone(p))),
+    }
+}
+
+/// Returns when the clearing has lost its point: time is up, the node or the request is gone, or landed elsewhere.
+pub async fn halted<A: Api>(api: A, state: State, node: String) -> Halt {
+    let mut changes = api.changes();
+    loop {
+        let world = api.world();
+        if world.node(&node).is_none() {
+            return Halt::new(FailReason::NodeGone, "the node is gone");
+        }
+        match status(&world, &state.request) {
+            RequestStatus::Gone(why) => return Halt::new(FailReason::RequestGone, why),
+            RequestStatus::Bound(_, elsewhere) if elsewhere != node => {
+                return Halt::new(FailReason::LandedElsewhere, elsewhere);
+            }
+            RequestStatus::Bound(..) | RequestStatus::Waiting(_) => {}
+        }
+        let left = state.deadline.duration_since(api.now());
+        if left.is_zero() || left.is_negative() {
+            return Halt::new(FailReason::TimeLimit, "the time limit has passed");
+        }
+        let _ = tokio::time::timeout(left.unsigned_abs(), changes.changed()).await;
+    }
+}
+
+/// Opens the node to the request and returns its pod once it is bound there.
+///
+/// # Errors
+///
+/// The API server refuses the change of the pod.
+pub async fn land<A: Api>(
+    api: &A,
+    state: &State,
+    node: &Node,
+    card_resource: &str,
+) -> Result<Arc<Pod>, Halt> {
+    let mut changes = api.changes();
+    let mut opened = None;
+    loop {
+        match status(&api.world(), &state.request) {
+            RequestStatus::Bound(pod, on) if on == node.name_any() => return Ok(pod),
+            RequestStatus::Waiting(Some(pod))
+                if opened != pod.uid() && open(api, state, node, &pod, card_resource).await? =>
+            {
+                opened = pod.uid();
+            }
+            _ => {}
+        }
+        // A second at most: a conflict is tried again even if nothing else happens.
+        let _ = tokio::time::timeout(Duration::from_secs(1), changes.changed()).await;
+    }
+}
+
+/// Gives the request's pod its toleration and pin; false if the pod has changed meanwhile and is to be read again.
+async fn open<A: Api>(
+    api: &A,
+    state: &State,
+    node: &Node,
+    pod: &Pod,
+    card_resource: &str,
+) -> Result<bool, Halt> {
+    if pod.annotations().get(CLEARING) == Some(&state.id) {
+        return Ok(true);
+    }
+    let pin = pin_key(card_resource);
+    let ids = facts::node_cards(node, card_resource).ids;
+    let mut annotations = json!({ CLEARING: state.id, CLEARED_NODE: node.name_any() });
+    // A list of the user's own is the user's.
+    if !ids.is_empty()
+        && (!pod.annotations().contains_key(&pin) || pod.annotations().contains_key(PINNED_BY))
+    {
+        annotations[pin.as_str()] = json!(ids.join(","));
+        annotations[PINNED_BY] = json!(pin);
+    }
+    let mut tolerations = pod
+        .spec
+        .as_ref()
+        .and_then(|s| s.tolerations.clone())
+        .unwrap_or_default();
+    tolerations.push(state.toleration());
+    // The resourceVersion: the list is written whole, and must not undo somebody else's addition.
+    let patch = json!({
+        "metadata": { "resourceVersion": pod.metadata.resource_version, "annotations": annotations },
+        "spec": { "tolerations": tolerations },
+    });
+    let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+    match persist(|| api.patch_pod(&namespace, &name, &patch)).await {
+        Ok(()) => Ok(true),
+        Err(ApiError::Conflict | ApiError::NotFound) => Ok(false),
+        Err(e) => Err(Halt::new(FailReason::Refused, e.to_string())),
+    }
+}
+
+/// Takes the pin off a request that did not land, and counts the attempt if it was in vain. Best effort: what is left
+/// undone by a crash or an error, the sweep does.
+pub async fn release<A: Api>(api: &A, state: &State, in_vain: bool) {
+    let world = api.world();
+    let request = &state.request;
+    if request.kind == RequestKind::Workload
+        && in_vain
+        && let Some(w) = world.workloads.iter().find(|w| w.uid == request.uid)
+    {
+        let patch =
+            json!({ "metadata": { "annotations": { ATTEMPTS: (w.attempts + 1).to_string() } } });
+        report(persist(|| api.patch_workload(&w.namespace, &w.name, &patch)).await);
+    }
+    let pods = world
+        .pods
+        .iter()
+        .filter(|p| is_requests(&world, request, p));
+    for pod in pods.filter(|p| facts::bound_to(p).is_none()) {
+        let tried = pod
+            .annotations()
+            .get(ATTEMPTS)
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(0_u32);
+        let mut patch = unpin_patch(pod);
+        if in_vain {
+            patch["metadata"]["annotations"][ATTEMPTS] = json!((tried + 1).to_string());
+        }
+        let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+        report(persist(|| api.patch_pod(&namespace, &name, &patch)).await);
+    }
+}
+
+fn report(result: Result<(), ApiError>) {
+    match result {
+        Ok(()) | Err(ApiError::NotFound | ApiError::NotLeader) => {}
+        Err(e) => tracing::warn!("cannot release the request: {e}"),
+    }
+}
+
+/// Undoes what [`land`] wrote on a pod, but for the toleration: that cannot be taken away, and its id never comes back.
+#[must_use]
+pub fn unpin_patch(pod: &Pod) -> Value {
+    let mut annotations = json!({ CLEARING: null, CLEARED_NODE: null });
+    if let Some(pin) = pod.annotations().get(PINNED_BY) {
+        annotations[pin.as_str()] = Value::Null;
+        annotations[PINNED_BY] = Value::Null;
+    }
+    json!({ "metadata": { "annotations": annotations } })
+}
+
+/// HAMi's annotation that restricts a pod to cards by UUID, in the domain of the card resource.
+fn pin_key(card_resource: &str) -> String {
+    let domain = card_resource.split('/').next().unwrap_or_default();
+    format!("{domain}/use-gpuuuid")
+}

@@ -1,0 +1,80 @@
+//! /healthz: the Lease loop goes round. /readyz: the watches have delivered the cluster.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use tokio::time::Instant;
+
+/// What the endpoints answer from.
+#[derive(Debug, Clone, Default)]
+pub struct Health(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    ready: AtomicBool,
+    /// Healthy until then; none before the first beat.
+    until: Mutex<Option<Instant>>,
+}
+
+impl Health {
+    /// The watches have delivered.
+    pub fn ready(&self) {
+        self.0.ready.store(true, Ordering::Relaxed);
+    }
+
+    /// The Lease loop goes round, and will again within twice `every`.
+    pub fn beat(&self, every: Duration) {
+        let until = Instant::now() + every * 2;
+        *self.0.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    }
+
+    fn is_healthy(&self) -> bool {
+        let until = *self.0.until.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before the first beat the process is starting, which is what readiness tells.
+        until.is_none_or(|until| Instant::now() < until)
+    }
+}
+
+/// Serves both endpoints in the background.
+///
+/// # Errors
+///
+/// The address cannot be bound.
+pub async fn serve(address: SocketAddr, health: Health) -> anyhow::Result<()> {
+    let answer = |ok: bool| {
+        if ok {
+            StatusCode::OK
+        } else {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    };
+    let app =
+        Router::new()
+            .route(
+                "/healthz",
+                get(move |State(h): State<Health>| async move { answer(h.is_healthy()) }),
+            )
+            .route(
+                "/readyz",
+                get(move |State(h): State<Health>| async move {
+                    answer(h.0.ready.load(Ordering::Relaxed))
+                }),
+            )
+            .with_state(health);
+    let listener = tokio::net::TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address} (--health-bind)"))?;
+    tokio::spawn(async move {
+        if let Err(e) = axum::serve(listener, app).await {
+            tracing::error!("health endpoint: {e}");
+        }
+    });
+    Ok(())
+}

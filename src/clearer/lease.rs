@@ -1,0 +1,164 @@
+//! The Lease that keeps two clearers apart, used as client-go uses it: no trust in other machines' clocks.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use tokio::time::Instant;
+
+use super::api::{Api, ApiError};
+use super::health::Health;
+
+/// Open while the Lease is certainly held; every write passes through it.
+#[derive(Debug, Clone, Default)]
+pub struct Gate(Arc<Mutex<Option<Instant>>>);
+
+impl Gate {
+    /// True if the Lease is held now.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn set(&self, until: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+}
+
+/// Acquires, renews and releases the Lease.
+pub struct Elector<A> {
+    api: A,
+    identity: String,
+    secs: u32,
+    gate: Gate,
+    health: Health,
+    /// The foreign record seen last, and when it was first seen by this process's clock.
+    seen: Option<(LeaseSpec, Instant)>,
+}
+
+impl<A: Api> Elector<A> {
+    /// For a Lease of `secs` seconds.
+    pub fn new(api: A, identity: String, secs: u32, gate: Gate, health: Health) -> Self {
+        Self {
+            api,
+            identity,
+            secs,
+            gate,
+            health,
+            seen: None,
+        }
+    }
+
+    /// Waits until the Lease is held.
+    pub async fn acquire(&mut self) {
+        while !self.attempt().await {
+            tokio::time::sleep(self.part(6)).await;
+        }
+    }
+
+    /// Renews the Lease; returns when it is lost: another holds it, or renewal has failed for two thirds of its term.
+    pub async fn keep(&mut self) {
+        loop {
+            tokio::time::sleep(self.part(6)).await;
+            if !self.attempt().await && !self.gate.is_open() {
+                return;
+            }
+        }
+    }
+
+    /// Gives the Lease up, so that a successor need not wait. Best effort.
+    pub async fn release(&mut self) {
+        self.gate.set(None);
+        if let Ok(Some(mut lease)) = self.api.get_lease().await
+            && let Some(spec) = lease.spec.as_mut()
+            && spec.holder_identity.as_deref() == Some(&self.identity)
+        {
+            spec.holder_identity = None;
+            if let Err(e) = self.api.put_lease(&lease).await {
+                tracing::warn!("cannot release the Lease: {e}; a successor waits for its end");
+            }
+        }
+    }
+
+    fn part(&self, of: u32) -> Duration {
+        Duration::from_secs(u64::from(self.secs)) / of
+    }
+
+    /// One try to take or renew the Lease; true if it is held for it.
+    async fn attempt(&mut self) -> bool {
+        let begun = Instant::now();
+        // A hanging call must not hide that the term runs out.
+        let tried = tokio::time::timeout(self.part(3), self.take()).await;
+        match tried {
+            Ok(Ok(true)) => {
+                self.gate.set(Some(begun + self.part(3) * 2));
+                self.health.beat(self.part(1));
+                true
+            }
+            Ok(Ok(false)) => {
+                self.gate.set(None);
+                self.health.beat(self.part(1));
+                false
+            }
+            Ok(Err(e)) => {
+                tracing::warn!("Lease: {e}");
+                false
+            }
+            Err(_) => {
+                tracing::warn!("Lease: no answer in time");
+                false
+            }
+        }
+    }
+
+    /// `Ok(false)`: another holds it.
+    async fn take(&mut self) -> Result<bool, ApiError> {
+        let found = self.api.get_lease().await?;
+        let now = self.api.now();
+        let mut lease = found.unwrap_or_default();
+        let spec = lease.spec.clone().unwrap_or_default();
+        let holder = spec.holder_identity.clone().filter(|h| !h.is_empty());
+        let ours = holder.as_deref() == Some(self.identity.as_str());
+        if holder.is_some() && !ours && !self.has_expired(&spec) {
+            return Ok(false);
+        }
+        lease.spec = Some(self.renewed(spec, ours, now));
+        match self.api.put_lease(&lease).await {
+            Ok(()) => Ok(true),
+            // Somebody was faster: whether that was a foreign clearer shows at the next try.
+            Err(ApiError::Conflict) => Err(ApiError::Transient("changed meanwhile".into())),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn renewed(&self, old: LeaseSpec, ours: bool, now: Timestamp) -> LeaseSpec {
+        let transitions = old.lease_transitions.unwrap_or(0);
+        LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: i32::try_from(self.secs).ok(),
+            acquire_time: if ours {
+                old.acquire_time
+            } else {
+                Some(MicroTime(now))
+            },
+            renew_time: Some(MicroTime(now)),
+            lease_transitions: Some(if ours { transitions } else { transitions + 1 }),
+            ..old
+        }
+    }
+
+    /// True once a foreign record has not changed for its whole term while this process looked.
+    fn has_expired(&mut self, spec: &LeaseSpec) -> bool {
+        let term = u64::try_from(spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0);
+        match &self.seen {
+            Some((seen, since)) if seen == spec => since.elapsed() > Duration::from_secs(term),
+            _ => {
+                self.seen = Some((spec.clone(), Instant::now()));
+                false
+            }
+        }
+    }
+}

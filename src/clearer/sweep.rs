@@ -1,0 +1,100 @@
+//! What no clearing in progress accounts for is put right: Workloads left inactive, requests left pinned, nodes left
+//! reserved. Level-triggered, so that a crash at any moment leaves nothing behind for longer than a restart takes.
+
+use std::collections::HashSet;
+
+use kube::ResourceExt as _;
+use serde_json::json;
+
+use super::api::{Api, ApiError};
+use super::facts::{self, World};
+use super::handover;
+use super::log::{Event, Log};
+use super::state::{CLEARING, RESERVED, RequestKind, State};
+use super::workload::Workload;
+
+/// One pass. `running` are the clearings that this process has in hand.
+pub async fn sweep<A: Api>(api: &A, log: &Log, world: &World, running: &[State]) {
+    let ids: HashSet<&str> = running.iter().map(|s| s.id.as_str()).collect();
+    for workload in &world.workloads {
+        let Some(id) = &workload.stopped_by else {
+            continue;
+        };
+        let clearing = running.iter().find(|s| s.id == *id);
+        if is_safe(world, workload, clearing) {
+            reactivate(api, log, workload, id).await;
+        }
+    }
+    for pod in world.pods.iter().filter(|p| facts::bound_to(p).is_none()) {
+        let orphan = pod
+            .annotations()
+            .get(CLEARING)
+            .is_some_and(|id| !ids.contains(id.as_str()));
+        if orphan {
+            let patch = handover::unpin_patch(pod);
+            let namespace = pod.namespace().unwrap_or_default();
+            report(api.patch_pod(&namespace, &pod.name_any(), &patch).await);
+        }
+    }
+    for node in &world.nodes {
+        let reserved = facts::taints(node).iter().any(|t| t.key == RESERVED);
+        if reserved && !node.annotations().contains_key(CLEARING) {
+            let mut taints = facts::taints(node).to_vec();
+            taints.retain(|t| t.key != RESERVED);
+            let patch = json!({
+                "metadata": { "resourceVersion": node.metadata.resource_version },
+                "spec": { "taints": taints },
+            });
+            report(api.patch_node(&node.name_any(), &patch).await.map(drop));
+        }
+    }
+}
+
+/// Whether a stopped Workload may queue again.
+///
+/// Once Kueue has taken its quota back: the stop has worked, and the guard keeps its next pod off the node. Earlier, the
+/// stop would be undone. A request that still waits for quota goes first, or the task would take it back. When the
+/// clearing is over there is nothing to wait for.
+fn is_safe(world: &World, workload: &Workload, clearing: Option<&State>) -> bool {
+    let Some(clearing) = clearing else {
+        return true;
+    };
+    let request_waits = clearing.request.kind == RequestKind::Workload
+        && world
+            .workloads
+            .iter()
+            .any(|w| w.uid == clearing.request.uid && !w.admitted);
+    (!workload.quota_reserved && !request_waits) || workload.finished
+}
+
+/// Gives a Workload back to Kueue.
+pub async fn reactivate<A: Api>(api: &A, log: &Log, workload: &Workload, stopped_by: &str) {
+    // The resourceVersion: an answer to an old state must not undo a newer stop.
+    let patch = json!({
+        "metadata": {
+            "resourceVersion": workload.resource_version,
+            "annotations": { CLEARING: null },
+        },
+        "spec": { "active": true },
+    });
+    let done = api
+        .patch_workload(&workload.namespace, &workload.name, &patch)
+        .await;
+    if done.is_ok() {
+        let event = Event::Reactivated {
+            victim_namespace: workload.namespace.clone(),
+            workload: workload.name.clone(),
+            stopped_by: stopped_by.to_owned(),
+        };
+        log.write(api.now(), None, event);
+    }
+    report(done);
+}
+
+/// A pass comes again within a second, so that nothing is retried here.
+fn report(result: Result<(), ApiError>) {
+    match result {
+        Ok(()) | Err(ApiError::NotFound | ApiError::Conflict | ApiError::NotLeader) => {}
+        Err(e) => tracing::warn!("sweep: {e}; trying again"),
+    }
+}

@@ -1,0 +1,104 @@
+//! `headroom up`, `status`, `down`: a cluster left running to look into.
+
+use super::args::UpArgs;
+use super::bench::{prepare, shape_overrides};
+use super::{Exit, Interrupted, Place, signals};
+use crate::bench::run::{USER_AGENT, bring_up};
+use crate::cluster::{self, ClusterError, SessionState};
+use crate::{components, plan, tenants};
+
+/// Brings a cluster with an experiment's teams up, leaves it running, and prints the line that points kubectl at it.
+///
+/// # Errors
+/// As a run's bring-up.
+pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
+    let experiment = plan::load(&args.experiment)?;
+    let plans = plan::plans(&experiment, &shape_overrides(&args.shape))?;
+    let Some(plan) = plans.first() else {
+        anyhow::bail!(
+            "experiment {} has no arm that runs by default",
+            experiment.name
+        );
+    };
+    let cache = place.open()?;
+    let (hami, which) = components::resolve_hami(&args.shape.hami, &cache).await?;
+    eprintln!("{which}");
+    let bench = match prepare(place, &cache, &hami).await {
+        Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
+        bench => bench?,
+    };
+    // Not in the session's own folder, which `down` removes: whoever asks why a component died wants its log.
+    let logs = cache.folder().join("up-logs");
+    let _ = std::fs::remove_dir_all(&logs);
+    let cluster = match bring_up(&bench, plan, &logs, signals::stop()).await {
+        Err(ClusterError::Cancelled) => return Ok(Exit::Interrupted),
+        cluster => cluster?,
+    };
+    let client = cluster.client(USER_AGENT).await?;
+    tenants::apply(&client, &tenants::objects(plan)).await?;
+    tenants::admissible(&client, plan).await?;
+    let (id, kubeconfig) = (cluster.id().to_owned(), cluster.kubeconfig());
+    let secs = cluster.bring_up_secs();
+    cluster.keep()?;
+    eprintln!(
+        "cluster {id} is up after {secs:.1} s; logs in {}; `headroom down` ends it",
+        logs.display()
+    );
+    println!("export KUBECONFIG={}", kubeconfig.display());
+    Ok(Exit::Done)
+}
+
+/// Lists clusters and their components.
+///
+/// # Errors
+/// If the folder of live clusters cannot be read.
+pub fn status(place: &Place) -> anyhow::Result<Exit> {
+    let cache = place.open()?;
+    let sessions = cluster::list(&Place::state_root(&cache))?;
+    if sessions.is_empty() {
+        println!("no cluster is running; `headroom up` brings one up");
+    }
+    for session in sessions {
+        print!("{}", describe(&session));
+    }
+    Ok(Exit::Done)
+}
+
+fn describe(session: &SessionState) -> String {
+    let what = match (session.kept, session.owner_pid) {
+        (true, _) => "left running".to_owned(),
+        (false, Some(pid)) => format!("in use by process {pid}"),
+        (false, None) => "in use".to_owned(),
+    };
+    let mut text = format!(
+        "{} ({what})\n  export KUBECONFIG={}\n",
+        session.id,
+        session.kubeconfig.display()
+    );
+    for (name, pid) in &session.components {
+        text += &match pid {
+            Some(pid) => format!("  {name:<24} process {pid}\n"),
+            None => format!(
+                "  {name:<24} DEAD (`headroom down {} && headroom up` for a fresh one)\n",
+                session.id
+            ),
+        };
+    }
+    text
+}
+
+/// Takes kept clusters down.
+///
+/// # Errors
+/// If `id` is no kept cluster, or something of it cannot be removed.
+pub fn down(place: &Place, id: Option<&str>) -> anyhow::Result<Exit> {
+    let cache = place.open()?;
+    let ended = cluster::down(&Place::state_root(&cache), id)?;
+    if ended.is_empty() {
+        println!("no cluster was left running");
+    }
+    for id in ended {
+        println!("{id} is down");
+    }
+    Ok(Exit::Done)
+}

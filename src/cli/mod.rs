@@ -1,0 +1,163 @@
+//! The command line: arguments in, exit code out.
+//!
+//! Exit codes: 0 done, 1 failed, 2 usage, 3 done but disturbed, 130 interrupted.
+
+mod args;
+mod bench;
+mod cluster;
+mod signals;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::cluster::clear_leftovers;
+use crate::components::{Cache, ComponentsError, Verdict};
+use crate::plan::{self, PlanError};
+use crate::{components, extender};
+
+pub use args::{BenchArgs, Cli, Command, ShapeArgs, UpArgs};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done,
+    /// Failed, and said why.
+    Failed,
+    /// The user's input or machine is at fault; nothing was started.
+    Usage,
+    /// Done, but something of the host or the harness disturbed it.
+    Disturbed,
+    /// Stopped by a signal; partial results are kept.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Disturbed => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// Runs a command and prints its error, if any, as one line.
+pub async fn run(cli: Cli) -> Exit {
+    match dispatch(cli).await {
+        Ok(exit) => exit,
+        Err(error) => {
+            eprintln!("headroom: {error:#}");
+            if is_usage(&error) {
+                Exit::Usage
+            } else {
+                Exit::Failed
+            }
+        }
+    }
+}
+
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<PlanError>()
+            || cause
+                .downcast_ref::<ComponentsError>()
+                .is_some_and(ComponentsError::is_usage)
+    })
+}
+
+async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
+    let place = Place {
+        cache: cli.cache,
+        components: cli.components,
+    };
+    match cli.command {
+        // A program under a cluster of its own: it must not touch other clusters' leftovers.
+        Command::Extender(args) => {
+            extender::run(args).await?;
+            Ok(Exit::Done)
+        }
+        Command::Doctor => Ok(doctor(&place).await),
+        Command::List => {
+            list();
+            Ok(Exit::Done)
+        }
+        Command::Bench(args) => bench::bench(&place, args).await,
+        Command::Setup => {
+            let cache = place.open()?;
+            place.programs(&cache).await?;
+            Ok(Exit::Done)
+        }
+        Command::Up(args) => cluster::up(&place, args).await,
+        Command::Status => cluster::status(&place),
+        Command::Down { id } => cluster::down(&place, id.as_deref()),
+    }
+}
+
+/// Where components and clusters are kept, as the user says.
+struct Place {
+    cache: Option<PathBuf>,
+    components: Option<PathBuf>,
+}
+
+impl Place {
+    /// Opens the cache, after clearing what killed commands left in it.
+    fn open(&self) -> anyhow::Result<Cache> {
+        let cache = Cache::open(self.cache.as_deref())?;
+        for id in clear_leftovers(&Self::state_root(&cache))? {
+            eprintln!("cleared what a killed command left: {id}");
+        }
+        Ok(cache)
+    }
+
+    /// Folder of live clusters' state.
+    fn state_root(cache: &Cache) -> PathBuf {
+        cache.folder().join("sessions")
+    }
+
+    /// The components, built first where they are missing; Ctrl-C stops the build.
+    async fn programs(&self, cache: &Cache) -> anyhow::Result<components::Components> {
+        let mut report = bench::setup_report();
+        let made = components::setup(cache, self.components.as_deref(), &mut report);
+        tokio::select! {
+            made = made => Ok(made?),
+            () = signals::stop().cancelled() => Err(Interrupted.into()),
+        }
+    }
+}
+
+/// A signal stopped the command before it had anything to show.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+struct Interrupted;
+
+async fn doctor(place: &Place) -> Exit {
+    if let Err(error) = place.open() {
+        eprintln!("headroom: {error:#}");
+    }
+    let checks = components::doctor(place.cache.as_deref()).await;
+    for check in &checks {
+        let mark = match check.verdict {
+            Verdict::Ok => "ok  ",
+            Verdict::Warn => "warn",
+            Verdict::Fail => "FAIL",
+        };
+        println!("{mark} {}: {}", check.name, check.detail);
+        if let Some(remedy) = &check.remedy {
+            println!("     → {remedy}");
+        }
+    }
+    if checks.iter().any(|c| c.verdict == Verdict::Fail) {
+        Exit::Failed
+    } else {
+        Exit::Done
+    }
+}
+
+fn list() {
+    for (name, title) in plan::names() {
+        println!("{name:<14} {title}");
+    }
+}

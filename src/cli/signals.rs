@@ -1,0 +1,35 @@
+//! Ctrl-C and SIGTERM: the first asks every part to end in order, the second ends the wait for it.
+
+use std::sync::OnceLock;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// Cancelled when the command is to stop. The handlers are installed at the first call, inside the runtime.
+pub fn stop() -> &'static CancellationToken {
+    static STOP: OnceLock<CancellationToken> = OnceLock::new();
+    STOP.get_or_init(|| {
+        let stop = CancellationToken::new();
+        for kind in [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ] {
+            let stop = stop.clone();
+            match signal(kind) {
+                Ok(mut signals) => {
+                    tokio::spawn(async move {
+                        while signals.recv().await.is_some() {
+                            if !stop.is_cancelled() {
+                                eprintln!("stopping: taking the cluster down");
+                            }
+                            stop.cancel();
+                        }
+                    });
+                }
+                Err(error) => eprintln!("headroom: signals are not handled: {error}"),
+            }
+        }
+        stop
+    })
+}

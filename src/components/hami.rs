@@ -1,0 +1,355 @@
+//! `--hami`: which HAMi scheduler a session runs, real or built-in, and why.
+//!
+//! A further source (the published image) becomes one more [`HamiChoice`] and one more arm of [`resolve_hami`]; what comes out
+//! stays a [`Hami`].
+
+use std::convert::Infallible;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::cache::{Cache, is_executable, looks_like_a_program};
+use super::error::ComponentsError;
+use super::stamp::sha256_of;
+use super::version::{self, Answer, UNKNOWN, Version};
+use crate::run_folder::{HamiKind, HamiSource};
+
+/// Exit code of a program whose shared libraries are not there (the dynamic loader's).
+const LOADER_FAILED: i32 = 127;
+
+/// What `--hami` asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum HamiChoice {
+    /// A real HAMi scheduler if the cache has one, else the built-in extender.
+    #[default]
+    Auto,
+    /// The built-in HAMi-compatible extender.
+    Builtin,
+    /// The real HAMi scheduler in this file.
+    Path(PathBuf),
+}
+
+impl FromStr for HamiChoice {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "auto" => Self::Auto,
+            "builtin" => Self::Builtin,
+            path => Self::Path(path.into()),
+        })
+    }
+}
+
+impl fmt::Display for HamiChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Builtin => f.write_str("builtin"),
+            Self::Path(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// A HAMi scheduler, ready to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hami {
+    /// What it is, for every header, table and file.
+    pub source: HamiSource,
+    /// The program, absolute.
+    pub program: PathBuf,
+    /// Arguments that come before HAMi's own flags.
+    pub leading_args: Vec<String>,
+}
+
+/// Finds the HAMi scheduler that `choice` asks for, and says in one line which it is and why.
+///
+/// # Errors
+/// A usage error when a path that was named is no program for this machine.
+pub async fn resolve_hami(
+    choice: &HamiChoice,
+    cache: &Cache,
+) -> Result<(Hami, String), ComponentsError> {
+    match choice {
+        HamiChoice::Builtin => {
+            let hami = builtin()?;
+            let line = format!("HAMi: {} (--hami builtin)", hami.source.label());
+            Ok((hami, line))
+        }
+        HamiChoice::Path(path) => {
+            let hami = real(path, cache)
+                .await
+                .map_err(|problem| ComponentsError::Hami {
+                    choice: choice.to_string(),
+                    problem,
+                })?;
+            let line = format!("HAMi: {}, {}", hami.source.label(), hami.program.display());
+            Ok((hami, line))
+        }
+        HamiChoice::Auto => auto(cache).await,
+    }
+}
+
+async fn auto(cache: &Cache) -> Result<(Hami, String), ComponentsError> {
+    let mut usable = Vec::new();
+    let mut ignored = String::new();
+    for path in candidates(cache) {
+        match real(&path, cache).await {
+            Ok(hami) => usable.push((version_of(&hami, &path), hami)),
+            Err(problem) => {
+                ignored.push_str("; ignored ");
+                ignored.push_str(&path.display().to_string());
+                ignored.push_str(": ");
+                ignored.push_str(&problem);
+            }
+        }
+    }
+    let of = usable.len();
+    let newest = usable.into_iter().max_by_key(|(version, _)| *version);
+    if let Some((_, hami)) = newest {
+        let which = if of > 1 {
+            format!("the newest of {of} in the cache")
+        } else {
+            "found in the cache".to_owned()
+        };
+        let line = format!("HAMi: {}, {which}{ignored}", hami.source.label());
+        return Ok((hami, line));
+    }
+    let hami = builtin()?;
+    let line = format!(
+        "HAMi: {}, because there is no real one in {}/*/scheduler (or name one with --hami PATH){ignored}",
+        hami.source.label(),
+        cache.hami_folder().display(),
+    );
+    Ok((hami, line))
+}
+
+/// Every `hami/<any name>/scheduler` in the cache, sorted.
+fn candidates(cache: &Cache) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(cache.hami_folder()) else {
+        return Vec::new();
+    };
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path().join("scheduler")))
+        .filter(|path| path.exists())
+        .collect();
+    found.sort();
+    found
+}
+
+/// The version by which the newest is chosen: the reported one, else the one in its folder's name.
+fn version_of(hami: &Hami, path: &Path) -> Option<Version> {
+    Version::find(&hami.source.version)
+        .or_else(|| Version::find(path.parent()?.file_name()?.to_str()?))
+}
+
+/// The built-in extender: this very program, with a subcommand.
+fn builtin() -> Result<Hami, ComponentsError> {
+    let problem = |problem: String| ComponentsError::Hami {
+        choice: "builtin".to_owned(),
+        problem,
+    };
+    let program = std::env::current_exe()
+        .map_err(|error| problem(format!("cannot find headroom's own program: {error}")))?;
+    let sha256 = sha256_of(&program).map_err(|error| {
+        problem(format!(
+            "headroom's own program {} was replaced or removed while it runs ({error}); start it again",
+            program.display()
+        ))
+    })?;
+    Ok(Hami {
+        source: HamiSource {
+            source: HamiKind::Builtin,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sha256,
+        },
+        program,
+        leading_args: vec!["extender".to_owned()],
+    })
+}
+
+/// The real scheduler in a file; the error says what is wrong with the file.
+async fn real(path: &Path, cache: &Cache) -> Result<Hami, String> {
+    let Ok(program) = path.canonicalize() else {
+        return Err(
+            "no such file (accepted: auto, builtin, or the path of a HAMi scheduler)".to_owned(),
+        );
+    };
+    if program.is_dir() {
+        return Err("a folder, not a program (name the file, e.g. scheduler, in it)".to_owned());
+    }
+    if !looks_like_a_program(&program).map_err(|error| error.to_string())? {
+        return Err("not a program (neither an ELF file nor a script)".to_owned());
+    }
+    if !is_executable(&program) {
+        return Err("not executable (chmod +x)".to_owned());
+    }
+    // One that prints no version is used all the same; its checksum tells which it was.
+    let version = match version::ask(&program, "version", cache.search_path()).await {
+        Ok(Answer::Said(output)) => version::reported(&output),
+        Ok(Answer::Failed {
+            code: Some(LOADER_FAILED),
+            output,
+        }) => {
+            let last = output
+                .trim()
+                .lines()
+                .last()
+                .unwrap_or("a shared library is missing");
+            return Err(format!("it cannot be started here: {last}"));
+        }
+        Ok(Answer::Failed { .. } | Answer::StillRunning) => None,
+        Err(error) => {
+            return Err(format!(
+                "it cannot be started here ({error}): built for another machine, or its loader or interpreter is missing"
+            ));
+        }
+    };
+    let file = program.clone();
+    let sha256 = tokio::task::spawn_blocking(move || sha256_of(&file))
+        .await
+        .map_err(std::io::Error::other)
+        .flatten()
+        .map_err(|error| error.to_string())?;
+    Ok(Hami {
+        source: HamiSource {
+            source: HamiKind::Binary,
+            version: version.unwrap_or_else(|| UNKNOWN.to_owned()),
+            sha256,
+        },
+        program,
+        leading_args: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::testing::script;
+
+    struct Bed {
+        folder: tempfile::TempDir,
+        cache: Cache,
+    }
+
+    fn bed() -> Bed {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(Some(&folder.path().join("cache"))).unwrap();
+        Bed { folder, cache }
+    }
+
+    impl Bed {
+        async fn resolve(&self, choice: &str) -> Result<(Hami, String), ComponentsError> {
+            resolve_hami(&choice.parse().unwrap(), &self.cache).await
+        }
+
+        async fn refusal(&self, path: &Path) -> String {
+            let error = self.resolve(path.to_str().unwrap()).await.unwrap_err();
+            assert!(error.is_usage());
+            let text = error.to_string();
+            assert!(
+                !text.contains('\n') && text.starts_with("--hami "),
+                "{text}"
+            );
+            text
+        }
+
+        fn cached(&self, name: &str, body: &str) {
+            let folder = self.cache.hami_folder().join(name);
+            fs::create_dir_all(&folder).unwrap();
+            script(&folder.join("scheduler"), body);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_path_that_is_no_program_is_one_clear_usage_error() {
+        let bed = bed();
+        let at = |name: &str| bed.folder.path().join(name);
+        assert!(
+            bed.refusal(&at("bultin"))
+                .await
+                .contains("accepted: auto, builtin")
+        );
+        assert!(bed.refusal(bed.folder.path()).await.contains("a folder"));
+        fs::write(at("notes.txt"), "HAMi is a scheduler").unwrap();
+        assert!(
+            bed.refusal(&at("notes.txt"))
+                .await
+                .contains("not a program")
+        );
+        fs::write(at("empty"), "").unwrap();
+        assert!(bed.refusal(&at("empty")).await.contains("not a program"));
+        fs::write(at("script"), "#!/bin/sh\n").unwrap();
+        assert!(bed.refusal(&at("script")).await.contains("chmod +x"));
+        script(&at("foreign"), "");
+        fs::write(at("foreign"), b"\x7fELF, but cut short").unwrap();
+        assert!(
+            bed.refusal(&at("foreign"))
+                .await
+                .contains("cannot be started here")
+        );
+        script(
+            &at("unlinked"),
+            "echo 'error while loading shared libraries: libx.so' >&2; exit 127",
+        );
+        assert!(bed.refusal(&at("unlinked")).await.contains("libx.so"));
+    }
+
+    #[tokio::test]
+    async fn a_real_one_is_known_by_version_and_checksum() {
+        let bed = bed();
+        let path = script(
+            &bed.folder.path().join("h"),
+            r#"[ "$*" = version ] && echo "version:   v2.10.0""#,
+        );
+        let (hami, line) = bed.resolve(path.to_str().unwrap()).await.unwrap();
+        assert_eq!(hami.source.source, HamiKind::Binary);
+        assert_eq!(hami.source.version, "v2.10.0");
+        assert_eq!(hami.source.sha256, sha256_of(&path).unwrap());
+        assert!(hami.leading_args.is_empty());
+        assert!(
+            line.contains("real HAMi v2.10.0") && !line.contains('\n'),
+            "{line}"
+        );
+
+        let silent = script(&bed.folder.path().join("silent"), "exit 1");
+        let (hami, _) = bed.resolve(silent.to_str().unwrap()).await.unwrap();
+        assert_eq!(hami.source.version, "unknown");
+    }
+
+    #[tokio::test]
+    async fn auto_takes_the_newest_in_the_cache_and_says_why() {
+        let bed = bed();
+        let (hami, line) = bed.resolve("auto").await.unwrap();
+        assert_eq!(hami.source.source, HamiKind::Builtin);
+        assert!(
+            line.contains("not HAMi itself") && line.contains("no real one in"),
+            "{line}"
+        );
+
+        bed.cached("a", "echo version: v2.9.0");
+        bed.cached("b", "echo version: v2.10.0");
+        bed.cached("v2.8.0", "exit 1");
+        let broken = bed.cache.hami_folder().join("c/scheduler");
+        fs::create_dir_all(broken.parent().unwrap()).unwrap();
+        fs::write(&broken, "a download that failed").unwrap();
+        let (hami, line) = bed.resolve("auto").await.unwrap();
+        assert_eq!(hami.source.version, "v2.10.0");
+        assert!(
+            line.contains("newest of 3") && line.contains("c/scheduler: not a program"),
+            "{line}"
+        );
+    }
+
+    #[tokio::test]
+    async fn builtin_is_this_program_even_when_a_real_one_is_cached() {
+        let bed = bed();
+        bed.cached("v2.10.0", "echo version: v2.10.0");
+        let (hami, _) = bed.resolve("builtin").await.unwrap();
+        assert_eq!(hami.source.source, HamiKind::Builtin);
+        assert_eq!(hami.program, std::env::current_exe().unwrap());
+        assert_eq!(hami.leading_args, ["extender"]);
+        assert_eq!(hami.source.version, env!("CARGO_PKG_VERSION"));
+    }
+}

@@ -1,0 +1,124 @@
+//! The stamp beside cached programs: what they are, and whether they are still what they were.
+//!
+//! Checking reads no program: size and time of change suffice to find one that was cut short, replaced or edited. Reading all
+//! of them (half a gigabyte) is `doctor`'s work.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::cache::is_executable;
+use super::pins::hex;
+
+/// What a stamp's file is named.
+const FILE: &str = "stamp.json";
+
+/// What is known of a folder of programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    /// How it was made: build arguments, or the folder it describes. Another recipe makes it stale.
+    pub recipe: Vec<String>,
+    /// `go version` of the compiler that built it; empty if it was supplied.
+    pub go: String,
+    /// The files.
+    pub files: Vec<StampFile>,
+}
+
+/// What is known of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StampFile {
+    /// Name of the program; empty for other files.
+    pub program: String,
+    /// Version it reports; empty for other files.
+    pub version: String,
+    /// Path, relative to the stamp's folder or absolute.
+    pub path: PathBuf,
+    /// Size in bytes.
+    pub size: u64,
+    /// Time of last change, nanoseconds since 1970.
+    pub mtime_ns: i128,
+    /// SHA-256 of its content, hex.
+    pub sha256: String,
+}
+
+impl StampFile {
+    /// Looks at `base`/`path` and reads it wholly.
+    pub(crate) fn of(base: &Path, path: &Path, program: &str, version: &str) -> io::Result<Self> {
+        let full = base.join(path);
+        let (size, mtime_ns) = size_and_mtime(&full)?;
+        Ok(Self {
+            program: program.to_owned(),
+            version: version.to_owned(),
+            path: path.to_owned(),
+            size,
+            mtime_ns,
+            sha256: sha256_of(&full)?,
+        })
+    }
+
+    /// Whether size and time of change are the noted ones.
+    fn is_as_noted(&self, base: &Path) -> bool {
+        let full = base.join(&self.path);
+        size_and_mtime(&full).is_ok_and(|seen| seen == (self.size, self.mtime_ns))
+            && (self.program.is_empty() || is_executable(&full))
+    }
+}
+
+impl Stamp {
+    /// Reads the stamp in `folder`; `None` if there is none that can be read.
+    pub(crate) fn read(folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(folder.join(FILE)).ok()?).ok()
+    }
+
+    /// Reads the stamp in `folder` if it has this recipe and its files are as noted.
+    pub(crate) fn read_valid(folder: &Path, recipe: &[String]) -> Option<Self> {
+        Self::read(folder).filter(|stamp| {
+            stamp.recipe == recipe && stamp.files.iter().all(|file| file.is_as_noted(folder))
+        })
+    }
+
+    /// Writes the stamp into `folder`.
+    pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
+        let temporary = folder.join("stamp.json.new");
+        let file = File::create(&temporary)?;
+        serde_json::to_writer_pretty(&file, self)?;
+        file.sync_all()?;
+        fs::rename(temporary, folder.join(FILE))
+    }
+
+    /// Reads every file and names the first whose content is not as noted.
+    pub(crate) fn corrupt_file(&self, folder: &Path) -> Option<PathBuf> {
+        self.files
+            .iter()
+            .map(|file| (folder.join(&file.path), &file.sha256))
+            .find(|(path, noted)| sha256_of(path).ok().as_ref() != Some(noted))
+            .map(|(path, _)| path)
+    }
+}
+
+fn size_and_mtime(path: &Path) -> io::Result<(u64, i128)> {
+    let metadata = fs::metadata(path)?;
+    let mtime = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+    Ok((metadata.len(), mtime))
+}
+
+/// SHA-256 of a file's content, lower-case hex.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(crate) fn sha256_of(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let read = io::Read::read(&mut file, &mut buffer)?;
+        if read == 0 {
+            return Ok(hex(&hash.finalize()));
+        }
+        hash.update(&buffer[..read]);
+    }
+}

@@ -1,0 +1,282 @@
+//! `--components DIR`: programs that were built elsewhere.
+//!
+//! `DIR` holds `etcd`, `kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `kwok`, `kwokctl`, and `kueue` (or
+//! `manager`, as Kueue's image names it). Kueue's CRDs and webhook configurations lie in one of [`MANIFEST_FOLDERS`], laid
+//! out as in Kueue's own `config/components`, or in one of [`MANIFEST_FILES`], which is the file of Kueue's releases.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::cache::{Cache, Lock, is_executable, looks_like_a_program, remove};
+use super::error::ComponentsError;
+use super::pins::{PINS, hex};
+use super::progress::Progress;
+use super::setup::Report;
+use super::stamp::{Stamp, StampFile};
+use super::{Components, Origin, version};
+
+/// Folders below `DIR` that may hold `crd/bases/*.yaml` and `webhook/manifests.yaml`.
+pub const MANIFEST_FOLDERS: [&str; 3] = ["kueue-manifests", "manifests", "config/components"];
+
+/// Files in `DIR` that may be Kueue's release manifest, all objects in one file.
+pub const MANIFEST_FILES: [&str; 2] = ["kueue-manifests.yaml", "manifests.yaml"];
+
+/// Where the webhook configurations are within a folder of manifests.
+pub(crate) const WEBHOOKS: &str = "webhook/manifests.yaml";
+
+/// Where the CRDs are within a folder of manifests.
+pub(crate) const CRDS: &str = "crd/bases";
+
+/// Names under which a program is looked for.
+fn names(program: &'static str) -> Vec<&'static str> {
+    match program {
+        "kueue" => vec!["kueue", "manager"],
+        other => vec![other],
+    }
+}
+
+/// The CRD files and the webhook file of a folder of manifests, relative to it, sorted.
+///
+/// # Errors
+/// If there is no such folder, no CRD or no webhook file.
+pub(crate) fn manifest_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder.join(CRDS))? {
+        let name = PathBuf::from(entry?.file_name());
+        if name
+            .extension()
+            .is_some_and(|extension| extension == "yaml")
+        {
+            files.push(Path::new(CRDS).join(name));
+        }
+    }
+    if files.is_empty() || !folder.join(WEBHOOKS).is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("Kueue's {CRDS}/*.yaml or {WEBHOOKS} is not there"),
+        ));
+    }
+    files.push(WEBHOOKS.into());
+    files.sort();
+    Ok(files)
+}
+
+/// Where Kueue's manifests were found.
+enum Manifests {
+    Folder(PathBuf),
+    ReleaseFile(PathBuf),
+}
+
+impl Manifests {
+    fn find(folder: &Path) -> Option<Self> {
+        let folders = MANIFEST_FOLDERS.map(|name| folder.join(name));
+        if let Some(found) = folders.into_iter().find(|at| manifest_files(at).is_ok()) {
+            return Some(Self::Folder(found));
+        }
+        let files = MANIFEST_FILES.map(|name| folder.join(name));
+        files
+            .into_iter()
+            .find(|at| at.is_file())
+            .map(Self::ReleaseFile)
+    }
+}
+
+/// What was found in the folder, before anything is run.
+struct Found {
+    folder: PathBuf,
+    programs: Vec<(&'static str, PathBuf)>,
+    manifests: Manifests,
+}
+
+impl Found {
+    fn look(folder: &Path) -> Result<Self, ComponentsError> {
+        let unusable = |path: &Path, problem: String| ComponentsError::BadSupplied {
+            path: path.to_owned(),
+            problem,
+        };
+        let folder = folder
+            .canonicalize()
+            .map_err(|error| unusable(folder, error.to_string()))?;
+        if !folder.is_dir() {
+            return Err(unusable(&folder, "not a folder".to_owned()));
+        }
+        let (mut programs, mut missing) = (Vec::new(), Vec::new());
+        for (_, program) in PINS.iter().flat_map(|pin| pin.programs) {
+            let names = names(program);
+            match names
+                .iter()
+                .map(|name| folder.join(name))
+                .find(|path| path.is_file())
+            {
+                Some(path) => programs.push((*program, path)),
+                None => missing.push(names.join(" or ")),
+            }
+        }
+        let manifests = Manifests::find(&folder);
+        let Some(manifests) = manifests.filter(|_| missing.is_empty()) else {
+            if Manifests::find(&folder).is_none() {
+                missing.push(format!(
+                    "Kueue's manifests ({}/{{{CRDS}/*.yaml,{WEBHOOKS}}} or its release's {})",
+                    MANIFEST_FOLDERS[0], MANIFEST_FILES[1]
+                ));
+            }
+            return Err(ComponentsError::Missing { folder, missing });
+        };
+        for (_, path) in &programs {
+            if !is_executable(path) {
+                return Err(unusable(path, "not executable (chmod +x)".to_owned()));
+            }
+            if !looks_like_a_program(path).map_err(|error| unusable(path, error.to_string()))? {
+                return Err(unusable(path, "not a program".to_owned()));
+            }
+        }
+        Ok(Self {
+            folder,
+            programs,
+            manifests,
+        })
+    }
+
+    /// Every file whose change makes what is known of the folder stale.
+    fn files(&self) -> io::Result<Vec<(&'static str, PathBuf)>> {
+        let mut files = self.programs.clone();
+        match &self.manifests {
+            Manifests::ReleaseFile(file) => files.push(("", file.clone())),
+            Manifests::Folder(folder) => {
+                files.extend(
+                    manifest_files(folder)?
+                        .into_iter()
+                        .map(|file| ("", folder.join(file))),
+                );
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// Takes the programs in `folder`, asks each for its version, and warns of those that are not the pinned ones.
+///
+/// What was found out is kept in the cache: reading half a gigabyte for checksums is not repeated while nothing changes.
+pub(crate) async fn find(
+    cache: &Cache,
+    folder: &Path,
+    report: Report<'_>,
+) -> Result<Components, ComponentsError> {
+    let found = Found::look(folder)?;
+    let files = found.files().map_err(ComponentsError::io(&found.folder))?;
+    let key = hex(&Sha256::digest(found.folder.as_os_str().as_encoded_bytes()));
+    let memory = cache.supplied(&key[..12]);
+    let recipe = vec![found.folder.display().to_string()];
+    let known = || {
+        Stamp::read_valid(&memory, &recipe).filter(|stamp| {
+            let known = stamp
+                .files
+                .iter()
+                .map(|file| (file.program.as_str(), &file.path));
+            known.eq(files.iter().map(|(program, path)| (*program, path)))
+        })
+    };
+    let split = memory.join("manifests");
+    let stamp = if let Some(stamp) = known() {
+        stamp
+    } else {
+        let _lock = Lock::take(cache, |holder| report(Progress::Waiting { holder })).await?;
+        remove(&memory)?;
+        fs::create_dir_all(&memory).map_err(ComponentsError::io(&memory))?;
+        if let Manifests::ReleaseFile(file) = &found.manifests {
+            split_release_file(file, &split)?;
+        }
+        let stamp = inspect(cache, recipe.clone(), files.clone()).await?;
+        stamp.write(&memory).map_err(ComponentsError::io(&memory))?;
+        stamp
+    };
+    let manifests = match found.manifests {
+        Manifests::Folder(folder) => folder,
+        Manifests::ReleaseFile(_) => split,
+    };
+    let components = Components::collect(&[(found.folder, stamp)], Origin::Supplied, manifests)?;
+    for warning in components.mismatches() {
+        report(Progress::Warning(warning));
+    }
+    Ok(components)
+}
+
+async fn inspect(
+    cache: &Cache,
+    recipe: Vec<String>,
+    files: Vec<(&'static str, PathBuf)>,
+) -> Result<Stamp, ComponentsError> {
+    let mut stamped = Vec::new();
+    for (program, path) in files {
+        let version = if program.is_empty() {
+            String::new()
+        } else {
+            version::of_program(program, &path, cache.search_path())
+                .await
+                .map_err(|error| ComponentsError::BadSupplied {
+                    path: path.clone(),
+                    problem: format!("it cannot be started here: {error}"),
+                })?
+        };
+        let file = path.clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            StampFile::of(Path::new("/"), &file, program, &version)
+        })
+        .await
+        .map_err(|error| ComponentsError::io(&path)(error.into()))?;
+        stamped.push(looked.map_err(ComponentsError::io(&path))?);
+    }
+    Ok(Stamp {
+        recipe,
+        go: String::new(),
+        files: stamped,
+    })
+}
+
+/// Takes the CRDs and webhook configurations out of Kueue's release manifest, into the layout of its source folder.
+fn split_release_file(file: &Path, into: &Path) -> Result<(), ComponentsError> {
+    let unusable = |problem: &str| ComponentsError::BadSupplied {
+        path: file.to_owned(),
+        problem: problem.to_owned(),
+    };
+    let text = fs::read_to_string(file).map_err(|error| unusable(&error.to_string()))?;
+    let (mut crds, mut webhooks) = (Vec::new(), Vec::new());
+    for document in text.split("\n---\n") {
+        let kind = document
+            .lines()
+            .find_map(|line| line.strip_prefix("kind: "));
+        match kind.map(str::trim) {
+            Some("CustomResourceDefinition") => crds.push(document),
+            Some("MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
+                webhooks.push(document);
+            }
+            _ => {}
+        }
+    }
+    if crds.is_empty() || webhooks.is_empty() {
+        return Err(unusable(
+            "it holds no CRD or no webhook configuration of Kueue",
+        ));
+    }
+    let named = crds.iter().enumerate().map(|(n, text)| {
+        (
+            Path::new(CRDS).join(format!("{n:02}.yaml")),
+            (*text).to_owned(),
+        )
+    });
+    for (name, text) in named.chain([(WEBHOOKS.into(), webhooks.join("\n---\n"))]) {
+        let path = into.join(name);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(ComponentsError::io(folder))?;
+        }
+        fs::write(&path, text).map_err(ComponentsError::io(&path))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "supplied_tests.rs"]
+mod tests;

@@ -1,0 +1,235 @@
+//! The calls to the API server that count: each waits for the shared limit first.
+//!
+//! In: a kubeconfig and the limit. Out: one method a call that HAMi makes. Watches go past the limit, as in client-go. A call
+//! is sent again only when the server asks for it (429 and 5xx with a time to wait), at most ten times, and waits for the
+//! limit again; nothing else is retried here.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::{HeaderValue, header::USER_AGENT};
+use k8s_openapi::api::core::v1::{Binding, Event, Node, Pod};
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::limiter::Limiter;
+
+/// How often a call is sent again on the server's wish (client-go's figure).
+const MAX_RETRIES: u32 = 10;
+
+/// Why a call failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct CallError {
+    /// In the server's words where there are any.
+    pub message: String,
+    /// HTTP status of the server's answer; `None` when there was no answer.
+    pub code: Option<u16>,
+}
+
+impl CallError {
+    /// The object does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.code == Some(404)
+    }
+}
+
+impl From<kube::Error> for CallError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Self {
+                message: status.message.clone(),
+                code: Some(status.code),
+            },
+            other => Self {
+                message: other.to_string(),
+                code: None,
+            },
+        }
+    }
+}
+
+/// A client whose calls share one limit.
+#[derive(Debug)]
+pub struct Calls {
+    client: Client,
+    limiter: Limiter,
+    timeout: Option<Duration>,
+}
+
+/// A `kube::Client` with a readable `Debug`.
+#[derive(Clone)]
+struct Client(kube::Client);
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Client")
+    }
+}
+
+impl Calls {
+    /// Connects by `KUBECONFIG` (or the in-cluster account), under a user agent of its own.
+    ///
+    /// # Errors
+    /// No usable kubeconfig.
+    pub async fn connect(limiter: Limiter, timeout_secs: u64) -> anyhow::Result<Self> {
+        let mut config = kube::Config::infer().await?;
+        let agent = concat!("headroom-extender/", env!("CARGO_PKG_VERSION"));
+        config
+            .headers
+            .push((USER_AGENT, HeaderValue::from_static(agent)));
+        // Retries of this layer would neither wait for the limit nor follow client-go's rules.
+        config.default_retry = false;
+        let client = kube::Client::try_from(config)?;
+        let timeout = (timeout_secs > 0).then(|| Duration::from_secs(timeout_secs));
+        Ok(Self {
+            client: Client(client),
+            limiter,
+            timeout,
+        })
+    }
+
+    /// The client itself, for watches.
+    pub fn unlimited(&self) -> kube::Client {
+        self.client.0.clone()
+    }
+
+    async fn limited<T, F>(&self, send: impl Fn() -> F) -> Result<T, CallError>
+    where
+        F: Future<Output = kube::Result<T>>,
+    {
+        let mut retries = 0;
+        loop {
+            self.limiter.wait().await;
+            let outcome = match self.timeout {
+                None => send().await,
+                Some(timeout) => {
+                    tokio::time::timeout(timeout, send())
+                        .await
+                        .map_err(|_| CallError {
+                            message: format!("no answer from the API server within {timeout:?}"),
+                            code: None,
+                        })?
+                }
+            };
+            match outcome {
+                Ok(value) => return Ok(value),
+                Err(error) => match retry_after(&error) {
+                    Some(pause) if retries < MAX_RETRIES => {
+                        retries += 1;
+                        tokio::time::sleep(pause).await;
+                    }
+                    _ => return Err(error.into()),
+                },
+            }
+        }
+    }
+
+    fn nodes(&self) -> Api<Node> {
+        Api::all(self.unlimited())
+    }
+
+    fn pods(&self, namespace: &str) -> Api<Pod> {
+        Api::namespaced(self.unlimited(), namespace)
+    }
+
+    fn events(&self, namespace: &str) -> Api<Event> {
+        Api::namespaced(self.unlimited(), namespace)
+    }
+
+    /// GET a node.
+    pub async fn get_node(&self, name: &str) -> Result<Node, CallError> {
+        let api = self.nodes();
+        self.limited(|| api.get(name)).await
+    }
+
+    /// GET a pod.
+    pub async fn get_pod(&self, namespace: &str, name: &str) -> Result<Pod, CallError> {
+        let api = self.pods(namespace);
+        self.limited(|| api.get(name)).await
+    }
+
+    /// PATCH (merge) a node.
+    pub async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), CallError> {
+        let api = self.nodes();
+        let patch = Patch::Merge(patch);
+        let params = PatchParams::default();
+        self.limited(|| api.patch(name, &params, &patch)).await?;
+        Ok(())
+    }
+
+    /// PATCH (merge) a pod.
+    pub async fn patch_pod(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<(), CallError> {
+        let api = self.pods(namespace);
+        let patch = Patch::Merge(patch);
+        let params = PatchParams::default();
+        self.limited(|| api.patch(name, &params, &patch)).await?;
+        Ok(())
+    }
+
+    /// POST a pod's binding.
+    pub async fn bind(
+        &self,
+        namespace: &str,
+        pod: &str,
+        binding: &Binding,
+    ) -> Result<(), CallError> {
+        let api = self.pods(namespace);
+        let post = PostParams::default();
+        let _: IgnoredAny = self
+            .limited(|| api.create_subresource("binding", pod, &post, binding))
+            .await?;
+        Ok(())
+    }
+
+    /// POST an event.
+    pub async fn create_event(&self, namespace: &str, event: &Event) -> Result<Event, CallError> {
+        let api = self.events(namespace);
+        let params = PostParams::default();
+        self.limited(|| api.create(&params, event)).await
+    }
+
+    /// PATCH (strategic) an event.
+    pub async fn patch_event(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Event, CallError> {
+        let api = self.events(namespace);
+        let patch = Patch::Strategic(patch);
+        let params = PatchParams::default();
+        self.limited(|| api.patch(name, &params, &patch)).await
+    }
+}
+
+/// How long the server asks to wait before the call is sent again. The client does not hand the header on, so a 429
+/// without a time in its body counts as the one second that the API server's overload answer carries.
+fn retry_after(error: &kube::Error) -> Option<Duration> {
+    let kube::Error::Api(status) = error else {
+        return None;
+    };
+    if status.code != 429 && status.code < 500 {
+        return None;
+    }
+    let secs = status
+        .details
+        .as_ref()
+        .map_or(0, |details| details.retry_after_seconds);
+    match (secs, status.code) {
+        (0, 429) => Some(Duration::from_secs(1)),
+        (0, _) => None,
+        (secs, _) => Some(Duration::from_secs(secs.into())),
+    }
+}
+
+/// Locks a mutex. What it guards stays usable after a panic elsewhere: every change to it is a single assignment.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

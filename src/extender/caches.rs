@@ -1,0 +1,134 @@
+//! Local copies of the cluster's objects. In: a watch, which goes past the client-side limit as in client-go. Out: the newest
+//! known object by name, and each change told once.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+
+use futures::StreamExt as _;
+use kube::Resource;
+use kube::api::Api;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event};
+use serde::de::DeserializeOwned;
+use tokio::sync::oneshot;
+
+use super::api::lock;
+
+/// Objects by namespace and name.
+#[derive(Debug)]
+pub struct Cache<K>(Mutex<HashMap<String, Arc<K>>>);
+
+/// What a watch showed.
+#[derive(Debug)]
+pub enum Change<K> {
+    /// Not known before.
+    Added(Arc<K>),
+    /// Known before as the first one.
+    Updated(Arc<K>, Arc<K>),
+    /// Gone; this is how it was last known.
+    Removed(Arc<K>),
+}
+
+fn key(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
+}
+
+impl<K> Default for Cache<K> {
+    fn default() -> Self {
+        Self(Mutex::new(HashMap::new()))
+    }
+}
+
+impl<K> Cache<K> {
+    /// The newest known object.
+    pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
+        lock(&self.0).get(&key(namespace, name)).cloned()
+    }
+
+    /// All known objects.
+    pub fn all(&self) -> Vec<Arc<K>> {
+        lock(&self.0).values().cloned().collect()
+    }
+
+    fn put(&self, key: String, object: Arc<K>) -> Change<K> {
+        match lock(&self.0).insert(key, object.clone()) {
+            None => Change::Added(object),
+            Some(old) => Change::Updated(old, object),
+        }
+    }
+
+    fn remove(&self, key: &str) -> Option<Arc<K>> {
+        lock(&self.0).remove(key)
+    }
+
+    fn unlisted(&self, listed: &HashSet<String>) -> Vec<String> {
+        lock(&self.0)
+            .keys()
+            .filter(|key| !listed.contains(*key))
+            .cloned()
+            .collect()
+    }
+}
+
+/// Keeps a cache up to date for ever; says once when it is complete for the first time. A broken watch is taken up again by
+/// the watcher, and what was missed meanwhile is told as changes.
+pub async fn follow<K>(
+    api: Api<K>,
+    cache: Arc<Cache<K>>,
+    complete: oneshot::Sender<()>,
+    mut tell: impl FnMut(Change<K>),
+) where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    // Lists come as a stream, as HAMi's client asks for them.
+    let config = watcher::Config::default().streaming_lists();
+    let mut events = pin!(watcher::watcher(api, config).default_backoff());
+    let mut listed = HashSet::new();
+    let mut complete = Some(complete);
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(Event::Init) => listed.clear(),
+            Ok(Event::InitApply(object)) => {
+                let (key, object) = slim(object);
+                listed.insert(key.clone());
+                tell(cache.put(key, object));
+            }
+            Ok(Event::InitDone) => {
+                for key in cache.unlisted(&listed) {
+                    cache
+                        .remove(&key)
+                        .into_iter()
+                        .for_each(|gone| tell(Change::Removed(gone)));
+                }
+                listed.clear();
+                if let Some(complete) = complete.take() {
+                    // Nobody waits any more only when the process is ending.
+                    let _ = complete.send(());
+                }
+            }
+            Ok(Event::Apply(object)) => {
+                let (key, object) = slim(object);
+                tell(cache.put(key, object));
+            }
+            Ok(Event::Delete(object)) => {
+                let (key, object) = slim(object);
+                cache.remove(&key);
+                tell(Change::Removed(object));
+            }
+            Err(error) => tracing::warn!("watch: {error}"),
+        }
+    }
+}
+
+/// An object under its key, without the record of field owners, which takes more room than the rest.
+fn slim<K: Resource>(mut object: K) -> (String, Arc<K>) {
+    let meta = object.meta_mut();
+    meta.managed_fields = None;
+    let key = key(
+        meta.namespace.as_deref().unwrap_or_default(),
+        meta.name.as_deref().unwrap_or_default(),
+    );
+    (key, Arc::new(object))
+}

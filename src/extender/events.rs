@@ -1,0 +1,157 @@
+//! Events about pods. In: what was decided. Out: events in the API server, one after the other, through the same limit as
+//! every other call; so under load they take tokens from binds, as HAMi's do.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use tokio::sync::mpsc;
+
+use super::api::{CallError, Calls};
+use super::correlator::{Correlator, Outcome};
+
+/// Events that wait at most; what comes on top is dropped (client-go's figure).
+const QUEUE: usize = 1000;
+/// Tries of an event that got no answer, and the pause between them (client-go's figures).
+const TRIES: u32 = 12;
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// What happened to a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// A node was found.
+    FilteringSucceed,
+    /// None was, or the decision could not be written.
+    FilteringFailed,
+    /// It was bound.
+    BindingSucceed,
+    /// It was not.
+    BindingFailed,
+}
+
+impl Reason {
+    fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::FilteringSucceed => ("Normal", "FilteringSucceed"),
+            Self::FilteringFailed => ("Warning", "FilteringFailed"),
+            Self::BindingSucceed => ("Normal", "BindingSucceed"),
+            Self::BindingFailed => ("Warning", "BindingFailed"),
+        }
+    }
+}
+
+/// Takes events without making the caller wait.
+#[derive(Debug)]
+pub struct Recorder {
+    component: String,
+    queue: mpsc::Sender<Event>,
+}
+
+impl Recorder {
+    /// Starts the writer; `component` is the name that events carry.
+    pub fn start(calls: Arc<Calls>, component: &str) -> Self {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        tokio::spawn(write_all(calls, waiting));
+        Self {
+            component: component.to_owned(),
+            queue,
+        }
+    }
+
+    /// Records what happened to a pod.
+    pub fn record(&self, pod: &Pod, reason: Reason, message: &str) {
+        let (kind, reason) = reason.texts();
+        tracing::debug!(pod = pod.metadata.name, reason, "{message}");
+        if self
+            .queue
+            .try_send(new_event(pod, &self.component, kind, reason, message))
+            .is_err()
+        {
+            tracing::warn!("too many events are waiting; one is dropped");
+        }
+    }
+}
+
+/// An event about a pod that happened now.
+pub fn new_event(pod: &Pod, component: &str, kind: &str, reason: &str, message: &str) -> Event {
+    let now = Timestamp::now();
+    // Events carry whole seconds.
+    let stamp = Timestamp::from_second(now.as_second()).map(Time).ok();
+    let of = &pod.metadata;
+    Event {
+        metadata: ObjectMeta {
+            name: Some(format!(
+                "{}.{:x}",
+                of.name.as_deref().unwrap_or_default(),
+                now.as_nanosecond()
+            )),
+            namespace: Some(of.namespace.clone().unwrap_or_else(|| "default".to_owned())),
+            ..ObjectMeta::default()
+        },
+        involved_object: ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Pod".to_owned()),
+            namespace: of.namespace.clone(),
+            name: of.name.clone(),
+            uid: of.uid.clone(),
+            resource_version: of.resource_version.clone(),
+            ..ObjectReference::default()
+        },
+        type_: Some(kind.to_owned()),
+        reason: Some(reason.to_owned()),
+        message: Some(message.to_owned()),
+        count: Some(1),
+        first_timestamp: stamp.clone(),
+        last_timestamp: stamp,
+        source: Some(EventSource {
+            component: Some(component.to_owned()),
+            host: None,
+        }),
+        reporting_component: Some(component.to_owned()),
+        ..Event::default()
+    }
+}
+
+async fn write_all(calls: Arc<Calls>, mut waiting: mpsc::Receiver<Event>) {
+    let mut correlator = Correlator::new();
+    while let Some(event) = waiting.recv().await {
+        let Some(outcome) = correlator.correlate(event, Instant::now()) else {
+            continue;
+        };
+        for tried in 1..=TRIES {
+            match write(&calls, &outcome).await {
+                Ok(stored) => correlator.stored(&stored),
+                // The server has answered; asking again changes nothing.
+                Err(error) if error.code.is_some() => tracing::debug!("event refused: {error}"),
+                Err(error) => {
+                    tracing::warn!("event not written: {error}");
+                    let share = if tried == 1 {
+                        rand::random::<f64>()
+                    } else {
+                        1.0
+                    };
+                    tokio::time::sleep(PAUSE.mul_f64(share)).await;
+                    continue;
+                }
+            }
+            break;
+        }
+    }
+}
+
+async fn write(calls: &Calls, outcome: &Outcome) -> Result<Event, CallError> {
+    let meta = &outcome.event.metadata;
+    let namespace = meta.namespace.as_deref().unwrap_or_default();
+    if let Some(patch) = &outcome.patch {
+        match calls
+            .patch_event(namespace, meta.name.as_deref().unwrap_or_default(), patch)
+            .await
+        {
+            Err(error) if error.is_not_found() => {}
+            done => return done,
+        }
+    }
+    calls.create_event(namespace, &outcome.event).await
+}

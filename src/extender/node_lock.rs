@@ -1,0 +1,352 @@
+//! The node lock: one bind per node at a time, from the bind until the device plugin has handed the cards over.
+//!
+//! In: a node and a pod. Out: the annotation `hami.io/mutex.lock` set or removed, by the calls HAMi makes: three GETs and a
+//! PATCH to take a free lock, which is why a bind costs what it costs. A lock that is too old, or whose pod is gone, is taken
+//! over. The pauses between tries are HAMi's own and happen only after a failed call.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use serde_json::json;
+
+use super::api::{CallError, Calls, lock};
+use super::names;
+use super::request::annotation;
+
+/// Tries of one change to the lock, and the pauses after the first four: 100 ms, doubling, up to half as long again (HAMi's).
+const TRIES: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_JITTER: f64 = 0.5;
+
+/// Why a lock was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another pod holds it.
+    #[error("node {node} is locked{within}: node lock contention")]
+    Contended {
+        /// The node.
+        node: String,
+        /// For how long at most, if that is known.
+        within: String,
+    },
+    /// A call failed.
+    #[error("{what} node lock of {node}: {error}")]
+    Call {
+        /// What was tried.
+        what: &'static str,
+        /// The node.
+        node: String,
+        /// The last call's error.
+        error: CallError,
+    },
+    /// The annotation cannot be read.
+    #[error("unreadable lock {0:?}")]
+    Unreadable(String),
+}
+
+impl LockError {
+    /// Whether another pod holds the lock.
+    pub fn is_contention(&self) -> bool {
+        matches!(self, Self::Contended { .. })
+    }
+}
+
+/// A pod as the lock names it.
+#[derive(Debug, Clone, Copy)]
+pub struct Holder<'a> {
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub pod: &'a str,
+}
+
+impl Holder<'_> {
+    fn suffix(self) -> String {
+        format!(",{},{}", self.namespace, self.pod)
+    }
+}
+
+/// When the lock was taken, and by whom; an old form has no holder.
+fn parse(text: &str) -> Result<(Timestamp, Option<Holder<'_>>), LockError> {
+    let unreadable = || LockError::Unreadable(text.to_owned());
+    let time = |text: &str| text.parse::<Timestamp>().map_err(|_| unreadable());
+    match text.split(',').collect::<Vec<_>>().as_slice() {
+        [at] => Ok((time(at)?, None)),
+        [at, namespace, pod] => Ok((time(at)?, Some(Holder { namespace, pod }))),
+        _ => Err(unreadable()),
+    }
+}
+
+/// Locks of all nodes.
+#[derive(Debug)]
+pub struct NodeLocks {
+    timeout: Duration,
+    // Within this process one caller at a time changes a node's lock.
+    turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl NodeLocks {
+    /// `timeout`: the age at which a lock may be taken over.
+    pub fn new(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            turns: Mutex::default(),
+        }
+    }
+
+    /// Forgets a node that is gone.
+    pub fn forget(&self, node: &str) {
+        lock(&self.turns).remove(node);
+    }
+
+    fn turn(&self, node: &str) -> Arc<tokio::sync::Mutex<()>> {
+        lock(&self.turns)
+            .entry(node.to_owned())
+            .or_default()
+            .clone()
+    }
+
+    /// Takes a node's lock for a pod.
+    ///
+    /// # Errors
+    /// Another pod holds it, or a call failed.
+    pub async fn take(
+        &self,
+        calls: &Calls,
+        name: &str,
+        holder: Holder<'_>,
+    ) -> Result<(), LockError> {
+        let node = calls
+            .get_node(name)
+            .await
+            .map_err(|error| failed("read", name, error))?;
+        let Some(text) = lock_text(&node) else {
+            return self.set(calls, name, holder).await;
+        };
+        let (at, previous) = parse(text)?;
+        let expired = Timestamp::now().duration_since(at).unsigned_abs() > self.timeout
+            && at < Timestamp::now();
+        let mut take_over = expired;
+        if !expired && let Some(previous) = previous {
+            if previous.namespace == holder.namespace && previous.pod == holder.pod {
+                return Ok(());
+            }
+            if !previous.namespace.is_empty() && !previous.pod.is_empty() {
+                match calls.get_pod(previous.namespace, previous.pod).await {
+                    Ok(_) => {}
+                    Err(error) if error.is_not_found() => take_over = true,
+                    Err(error) => return Err(failed("look up the holder of the", name, error)),
+                }
+            }
+        }
+        if !take_over {
+            let within = format!(" within the last {} s", self.timeout.as_secs());
+            return Err(LockError::Contended {
+                node: name.to_owned(),
+                within,
+            });
+        }
+        tracing::info!(node = name, lock = text, "taking over a node lock");
+        self.release(calls, name, holder, true).await?;
+        self.set(calls, name, holder).await
+    }
+
+    async fn set(&self, calls: &Calls, name: &str, holder: Holder<'_>) -> Result<(), LockError> {
+        let contended = || LockError::Contended {
+            node: name.to_owned(),
+            within: String::new(),
+        };
+        let turn = self.turn(name);
+        let _turn = turn.lock().await;
+        let node = calls
+            .get_node(name)
+            .await
+            .map_err(|error| failed("read", name, error))?;
+        if lock_text(&node).is_some() {
+            return Err(contended());
+        }
+        let owner = holder.suffix();
+        retry(
+            FIRST_PAUSE,
+            |error: &LockError| !error.is_contention(),
+            || async {
+                let node = calls
+                    .get_node(name)
+                    .await
+                    .map_err(|error| failed("set", name, error))?;
+                match lock_text(&node) {
+                    Some(text) if text.ends_with(&owner) => return Ok(()),
+                    Some(_) => return Err(contended()),
+                    None => {}
+                }
+                // To the second, as HAMi writes it.
+                let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+                let text = format!("{now}{owner}");
+                let patch = lock_patch(&node, &json!(text));
+                calls
+                    .patch_node(name, &patch)
+                    .await
+                    .map_err(|error| failed("set", name, error))
+            },
+        )
+        .await
+    }
+
+    /// Removes a node's lock if the pod holds it, or whoever holds it when `regardless`.
+    ///
+    /// # Errors
+    /// A call failed.
+    pub async fn release(
+        &self,
+        calls: &Calls,
+        name: &str,
+        holder: Holder<'_>,
+        regardless: bool,
+    ) -> Result<(), LockError> {
+        let turn = self.turn(name);
+        let _turn = turn.lock().await;
+        let node = calls
+            .get_node(name)
+            .await
+            .map_err(|error| failed("read", name, error))?;
+        let Some(text) = lock_text(&node) else {
+            return Ok(());
+        };
+        let owner = holder.suffix();
+        if !regardless && text.contains(',') && !text.ends_with(&owner) {
+            return Ok(());
+        }
+        retry(
+            FIRST_PAUSE,
+            |_| true,
+            || async {
+                let node = calls
+                    .get_node(name)
+                    .await
+                    .map_err(|error| failed("release", name, error))?;
+                let Some(current) = lock_text(&node) else {
+                    return Ok(());
+                };
+                let ours = if regardless || !current.contains(',') {
+                    current == text
+                } else {
+                    current.ends_with(&owner)
+                };
+                if !ours {
+                    return Ok(());
+                }
+                let patch = lock_patch(&node, &json!(null));
+                calls
+                    .patch_node(name, &patch)
+                    .await
+                    .map_err(|error| failed("release", name, error))
+            },
+        )
+        .await
+    }
+}
+
+fn failed(what: &'static str, node: &str, error: CallError) -> LockError {
+    LockError::Call {
+        what,
+        node: node.to_owned(),
+        error,
+    }
+}
+
+fn lock_text(node: &Node) -> Option<&str> {
+    annotation(&node.metadata, names::NODE_LOCK)
+}
+
+/// A patch that fails if the node has changed since it was read.
+fn lock_patch(node: &Node, lock: &serde_json::Value) -> serde_json::Value {
+    json!({ "metadata": {
+        "annotations": { (names::NODE_LOCK): lock },
+        "resourceVersion": node.metadata.resource_version,
+    } })
+}
+
+async fn retry<F>(
+    first_pause: Duration,
+    worth_it: impl Fn(&LockError) -> bool,
+    attempt: impl Fn() -> F,
+) -> Result<(), LockError>
+where
+    F: Future<Output = Result<(), LockError>>,
+{
+    let mut pause = first_pause;
+    for _ in 1..TRIES {
+        match attempt().await {
+            Err(error) if worth_it(&error) => tracing::debug!("{error}; trying again"),
+            done => return done,
+        }
+        let jitter = 1.0 + PAUSE_JITTER * rand::random::<f64>();
+        tokio::time::sleep(pause.mul_f64(jitter)).await;
+        pause *= 2;
+    }
+    attempt().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_both_forms_of_the_lock() {
+        let (at, holder) = parse("2026-01-02T03:04:05+08:00,team,job-1").unwrap();
+        assert_eq!(at, "2026-01-01T19:04:05Z".parse().unwrap());
+        let holder = holder.unwrap();
+        assert_eq!(
+            (holder.namespace, holder.pod, holder.suffix().as_str()),
+            ("team", "job-1", ",team,job-1")
+        );
+        assert!(parse("2026-01-02T03:04:05Z").unwrap().1.is_none());
+        for torn in [
+            "",
+            "soon",
+            "2026-01-02T03:04:05Z,team",
+            "2026-01-02T03:04:05Z,a,b,c",
+        ] {
+            assert!(parse(torn).is_err(), "{torn}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failing_change_is_tried_five_times_and_contention_once() {
+        let tries = std::cell::Cell::new(0);
+        let error = |contended: bool| {
+            if contended {
+                LockError::Contended {
+                    node: "n".to_owned(),
+                    within: String::new(),
+                }
+            } else {
+                failed(
+                    "set",
+                    "n",
+                    CallError {
+                        message: "conflict".to_owned(),
+                        code: Some(409),
+                    },
+                )
+            }
+        };
+        for (contended, expected) in [(false, 5), (true, 1)] {
+            tries.set(0);
+            let outcome = retry(
+                Duration::ZERO,
+                |error| !error.is_contention(),
+                || {
+                    tries.set(tries.get() + 1);
+                    std::future::ready(Err(error(contended)))
+                },
+            )
+            .await;
+            assert!(outcome.is_err());
+            assert_eq!(tries.get(), expected);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Figures of a run by name: `<team>.<figure>` or `<team>.<class>.<figure>`.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use crate::plan::expect::Figure;
+use crate::run_folder::{Attempt, Latency, Percentile, Record, RunSummary, TenantSummary};
+
+/// A figure's value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Amount {
+    /// Known.
+    Is(f64),
+    /// Larger than this: it falls on a sample that was still waiting when the observation ended.
+    Over(f64),
+}
+
+impl Amount {
+    /// What is known for certain: the value, or what it exceeds.
+    #[must_use]
+    pub fn at_least(self) -> f64 {
+        match self {
+            Self::Is(value) | Self::Over(value) => value,
+        }
+    }
+
+    /// By value; what is over a value comes after the value itself.
+    #[must_use]
+    pub fn order(a: &Self, b: &Self) -> Ordering {
+        let over = |x: &Self| matches!(x, Self::Over(_));
+        a.at_least()
+            .total_cmp(&b.at_least())
+            .then(over(a).cmp(&over(b)))
+    }
+}
+
+impl From<Amount> for Percentile {
+    fn from(amount: Amount) -> Self {
+        match amount {
+            Amount::Is(secs) => Self::Secs(secs),
+            Amount::Over(over) => Self::Over { over },
+        }
+    }
+}
+
+/// Figures by name. What a run does not have (too few samples, an unfinished makespan) is absent.
+pub type Figures = BTreeMap<String, Amount>;
+
+/// Name of a figure of a team, or of one class of a team's requests.
+#[must_use]
+pub fn key(tenant: &str, class: Option<&str>, figure: Figure) -> String {
+    match class {
+        Some(class) => format!("{tenant}.{class}.{}", figure.name()),
+        None => format!("{tenant}.{}", figure.name()),
+    }
+}
+
+/// Name of the number of requests submitted or due, of a team or of one class: what [`Figure::BoundCount`] is out of.
+pub const SUBMITTED: &str = "submitted_count";
+
+/// Every figure of a run. `records` are the run's own.
+#[must_use]
+pub fn figures(run: &RunSummary, records: &[Record]) -> Figures {
+    let mut all = Figures::new();
+    for team in run.tenants.iter().filter(|t| t.experiments > 0) {
+        let own: Vec<&Record> = records.iter().filter(|r| r.tenant == team.name).collect();
+        of_team(&mut all, team, &own);
+        for (class, phases) in &team.latency {
+            let Some(bound) = phases.get("bound") else {
+                continue;
+            };
+            of_class(&mut all, &team.name, class, bound);
+        }
+    }
+    all
+}
+
+fn of_team(all: &mut Figures, team: &TenantSummary, records: &[&Record]) {
+    let mut put = |figure, value: Option<f64>| {
+        if let Some(value) = value {
+            all.insert(key(&team.name, None, figure), Amount::Is(value));
+        }
+    };
+    let cards = &team.card_seconds;
+    put(Figure::MakespanSecs, team.makespan_secs);
+    put(Figure::CardSecondsReserved, cards.reserved);
+    put(Figure::CardSecondsAdmitted, Some(cards.admitted));
+    put(Figure::CardSecondsBound, Some(cards.bound));
+    put(Figure::CardSecondsIdeal, Some(cards.ideal));
+    put(Figure::Evictions, Some(f64::from(team.evictions)));
+    let bound: u64 = team
+        .latency
+        .values()
+        .filter_map(|phases| phases.get("bound"))
+        .map(|bound| bound.count - bound.censored)
+        .sum();
+    put(Figure::BoundCount, Some(count(bound)));
+    let submitted = Amount::Is(f64::from(team.experiments));
+    let (requests, held) = at_once(records);
+    put(Figure::AdmittedAtOnce, Some(f64::from(requests)));
+    put(Figure::AdmittedCardsAtOnce, Some(f64::from(held)));
+    all.insert(format!("{}.{SUBMITTED}", team.name), submitted);
+}
+
+fn of_class(all: &mut Figures, team: &str, class: &str, bound: &Latency) {
+    all.insert(
+        format!("{team}.{class}.{SUBMITTED}"),
+        Amount::Is(count(bound.count)),
+    );
+    let mut put = |figure, amount| all.insert(key(team, Some(class), figure), amount);
+    put(
+        Figure::BoundCount,
+        Amount::Is(count(bound.count - bound.censored)),
+    );
+    for (figure, percentile) in [
+        (Figure::BoundP50Secs, bound.p50),
+        (Figure::BoundP95Secs, bound.p95),
+    ] {
+        match percentile {
+            Percentile::Secs(secs) => put(figure, Amount::Is(secs)),
+            Percentile::Over { over } => put(figure, Amount::Over(over)),
+            Percentile::TooFew => None,
+        };
+    }
+}
+
+/// Most requests, and most cards, that held quota at the same time.
+fn at_once(records: &[&Record]) -> (u32, u32) {
+    let mut steps: Vec<(f64, bool, u32)> = Vec::new();
+    for record in records {
+        let cards = record.request.cards;
+        for Attempt {
+            admitted_secs,
+            released_secs,
+            ..
+        } in &record.attempts
+        {
+            if let Some(from) = admitted_secs {
+                steps.push((*from, true, cards));
+                steps.push((released_secs.unwrap_or(f64::INFINITY), false, cards));
+            }
+        }
+    }
+    // What is given back at an instant is free at that instant.
+    steps.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let (mut now, mut most) = ((0, 0), (0, 0));
+    for (_, taken, cards) in steps {
+        if taken {
+            now = (now.0 + 1, now.1 + cards);
+            most = (most.0.max(now.0), most.1.max(now.1));
+        } else {
+            now = (now.0 - 1, now.1 - cards);
+        }
+    }
+    most
+}
+
+/// Medians of the runs' figures; of an even number of runs the lower of the two in the middle, so that a median is always
+/// a figure that was measured.
+#[must_use]
+pub fn medians(runs: &[&Figures]) -> Figures {
+    let mut all: BTreeMap<&String, Vec<Amount>> = BTreeMap::new();
+    for (key, amount) in runs.iter().flat_map(|run| run.iter()) {
+        all.entry(key).or_default().push(*amount);
+    }
+    all.into_iter()
+        .map(|(key, mut values)| {
+            values.sort_by(Amount::order);
+            (key.clone(), values[(values.len() - 1) / 2])
+        })
+        .collect()
+}
+
+/// Counts here are far below 2⁵².
+#[allow(clippy::cast_precision_loss)] // as said
+fn count(n: u64) -> f64 {
+    n as f64
+}

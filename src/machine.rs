@@ -1,0 +1,186 @@
+//! The machine that a run happens on: enough to tell why two runs differ.
+//!
+//! In: the folder whose disk the run will use. Out: a [`Fingerprint`]. Never changes anything but for a small file that it removes.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sysinfo::{CpuRefreshKind, RefreshKind, System};
+
+/// Bytes of one write: what etcd's log writes at a time, as its disk guide measures it (fio with `--bs=2300 --fdatasync=1`).
+const WRITE_BYTES: usize = 2300;
+
+/// Writes measured: the fewest of which a 99th percentile is given.
+const WRITES: usize = 100;
+
+/// A disk that is too slow for [`WRITES`] is measured for this long.
+const MEASURE_FOR: Duration = Duration::from_secs(3);
+
+/// What a machine is, and how busy it was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fingerprint {
+    /// Model of the CPU; empty if the kernel does not tell.
+    pub cpu: String,
+    /// Cores this process may use, a container's quota included.
+    pub cores: u32,
+    /// Memory, MiB.
+    pub memory_mib: u64,
+    /// Memory available when it was looked at, MiB.
+    pub available_mib: u64,
+    /// Version of the kernel.
+    pub kernel: String,
+    /// The distribution, as it names itself.
+    pub os: String,
+    /// Load averages over 1, 5 and 15 minutes when it was looked at; null if the kernel does not tell.
+    pub load: Option<[f64; 3]>,
+    /// The disk that etcd writes to; null if it could not be measured.
+    pub disk: Option<DiskSync>,
+}
+
+/// How long a small write takes to be on the disk (fdatasync), in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DiskSync {
+    /// Writes measured.
+    pub writes: u32,
+    /// Median.
+    pub p50_ms: f64,
+    /// 99th percentile; null below 100 writes.
+    pub p99_ms: Option<f64>,
+    /// Slowest.
+    pub max_ms: f64,
+}
+
+/// Looks at the machine, and measures the disk that holds `folder`: up to 3 s, 0.1 s on a good disk.
+#[must_use]
+pub fn fingerprint(folder: &Path) -> Fingerprint {
+    let system = System::new_with_specifics(
+        RefreshKind::nothing()
+            .with_cpu(CpuRefreshKind::nothing())
+            .with_memory(sysinfo::MemoryRefreshKind::nothing().with_ram()),
+    )
+    .ok();
+    let mib = |bytes: u64| bytes / (1 << 20);
+    Fingerprint {
+        cpu: system
+            .as_ref()
+            .and_then(|system| Some(system.cpus().first()?.brand().trim().to_owned()))
+            .unwrap_or_default(),
+        cores: cores(),
+        memory_mib: system
+            .as_ref()
+            .map_or(0, |system| mib(system.total_memory())),
+        available_mib: system
+            .as_ref()
+            .map_or(0, |system| mib(system.available_memory())),
+        kernel: System::kernel_version().unwrap_or_default(),
+        os: System::long_os_version().unwrap_or_default(),
+        load: load(),
+        disk: measure_disk(folder).ok(),
+    }
+}
+
+/// Cores this process may use.
+#[must_use]
+pub fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
+/// Load averages over 1, 5 and 15 minutes.
+#[must_use]
+pub fn load() -> Option<[f64; 3]> {
+    let load = System::load_average().ok()?;
+    Some([load.one, load.five, load.fifteen])
+}
+
+/// Measures how long small writes take to be on the disk that holds `folder`.
+///
+/// # Errors
+/// When the folder cannot be written to.
+pub fn measure_disk(folder: &Path) -> io::Result<DiskSync> {
+    let file = tempfile::Builder::new()
+        .prefix(".fsync-")
+        .tempfile_in(folder)?;
+    measure(file.as_file(), WRITES, MEASURE_FOR)
+}
+
+fn measure(mut file: &File, writes: usize, within: Duration) -> io::Result<DiskSync> {
+    let block = [0x55; WRITE_BYTES];
+    let mut took_ms = Vec::with_capacity(writes);
+    let start = Instant::now();
+    while took_ms.len() < writes && (took_ms.is_empty() || start.elapsed() < within) {
+        let before = Instant::now();
+        file.write_all(&block)?;
+        file.sync_data()?;
+        took_ms.push(before.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(DiskSync::of(took_ms))
+}
+
+impl DiskSync {
+    fn of(mut took_ms: Vec<f64>) -> Self {
+        took_ms.sort_by(f64::total_cmp);
+        let count = took_ms.len();
+        // Nearest rank: the smallest sample that at least this share is not above.
+        let rank = |percent: usize| {
+            let index = (count * percent).div_ceil(100).saturating_sub(1);
+            took_ms.get(index).copied().unwrap_or_default()
+        };
+        Self {
+            writes: u32::try_from(count).unwrap_or(u32::MAX),
+            p50_ms: rank(50),
+            p99_ms: (count >= WRITES).then(|| rank(99)),
+            max_ms: rank(100),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_samples_and_p99_needs_a_hundred() {
+        let hundred = DiskSync::of((1..=100).rev().map(f64::from).collect());
+        assert_eq!(
+            hundred,
+            DiskSync {
+                writes: 100,
+                p50_ms: 50.0,
+                p99_ms: Some(99.0),
+                max_ms: 100.0
+            }
+        );
+        let few = DiskSync::of(vec![3.0, 1.0, 2.0]);
+        assert_eq!(
+            few,
+            DiskSync {
+                writes: 3,
+                p50_ms: 2.0,
+                p99_ms: None,
+                max_ms: 3.0
+            }
+        );
+    }
+
+    #[test]
+    fn a_slow_disk_ends_the_measurement_with_what_there_is() {
+        let file = tempfile::tempfile().unwrap();
+        let measured = measure(&file, WRITES, Duration::ZERO).unwrap();
+        assert_eq!((measured.writes, measured.p99_ms), (1, None));
+    }
+
+    #[test]
+    fn measuring_leaves_nothing_and_this_machine_is_described() {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = fingerprint(folder.path());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(machine.cores > 0 && machine.memory_mib >= machine.available_mib);
+        assert!(machine.available_mib > 0 && !machine.kernel.is_empty());
+        assert!(machine.disk.is_some_and(|disk| disk.max_ms > 0.0));
+        assert_eq!(fingerprint(Path::new("/nowhere")).disk, None);
+    }
+}

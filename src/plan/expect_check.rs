@@ -1,0 +1,135 @@
+//! What `expect` names must exist, and its bounds must make sense.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::check::Check;
+use super::error::PlanError;
+use super::expect::{Figure, Predicate};
+use super::experiment::Experiment;
+
+/// The classes of request that each team submits in any arm.
+pub(super) type Classes = BTreeMap<String, BTreeSet<String>>;
+
+/// Checks an experiment's `expect`.
+pub(super) fn check_expect(
+    check: Check<'_>,
+    experiment: &Experiment,
+    classes: &Classes,
+) -> Result<(), PlanError> {
+    let names = Names {
+        check,
+        arms: experiment
+            .arms
+            .iter()
+            .map(|arm| arm.name.as_str())
+            .collect(),
+        classes,
+    };
+    for (i, p) in experiment.expect.published.iter().enumerate() {
+        let path = format!("expect.published.{i}");
+        names.team(&path, &p.tenant, p.class.as_deref(), Some(p.figure))?;
+        names.arm(&path, p.arm.as_deref())?;
+    }
+    for (i, shape) in experiment.expect.shape.iter().enumerate() {
+        let path = format!("expect.shape.{i}");
+        for (a, arm) in shape.arms.iter().enumerate() {
+            check.one_of(&format!("{path}.arms.{a}"), "arm", arm, &names.arms)?;
+        }
+        let path = format!("{path}.holds");
+        match &shape.holds {
+            Predicate::Within(p) => {
+                let path = format!("{path}.within");
+                names.team(
+                    &format!("{path}.of"),
+                    &p.of.tenant,
+                    p.of.class.as_deref(),
+                    Some(p.of.figure),
+                )?;
+                names.arm(&format!("{path}.of"), p.of.arm.as_deref())?;
+                names.bounds(&path, p.at_least, p.at_most)?;
+            }
+            Predicate::Ratio(p) => {
+                let path = format!("{path}.ratio");
+                for (key, figure) in [("of", &p.of), ("to", &p.to)] {
+                    let path = format!("{path}.{key}");
+                    names.team(
+                        &path,
+                        &figure.tenant,
+                        figure.class.as_deref(),
+                        Some(figure.figure),
+                    )?;
+                    names.arm(&path, figure.arm.as_deref())?;
+                }
+                names.bounds(&path, p.at_least, p.at_most)?;
+            }
+            Predicate::AllBound(p) => {
+                names.team(
+                    &format!("{path}.all-bound"),
+                    &p.tenant,
+                    p.class.as_deref(),
+                    None,
+                )?;
+            }
+            Predicate::SomeUnbound(p) => {
+                names.team(
+                    &format!("{path}.some-unbound"),
+                    &p.tenant,
+                    p.class.as_deref(),
+                    None,
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The names that there are.
+struct Names<'a> {
+    check: Check<'a>,
+    arms: Vec<&'a str>,
+    classes: &'a Classes,
+}
+
+impl Names<'_> {
+    fn team(
+        &self,
+        path: &str,
+        tenant: &str,
+        class: Option<&str>,
+        figure: Option<Figure>,
+    ) -> Result<(), PlanError> {
+        let teams: Vec<&String> = self.classes.keys().collect();
+        self.check
+            .one_of(&format!("{path}.tenant"), "tenant", tenant, &teams)?;
+        let Some(class) = class else { return Ok(()) };
+        let field = format!("{path}.class");
+        if let Some(figure) = figure.filter(|f| !f.by_class()) {
+            let problem = format!("{} is not counted by class", figure.name());
+            return Err(self.check.wrong(&field, problem));
+        }
+        let classes: Vec<&String> = self.classes.get(tenant).into_iter().flatten().collect();
+        self.check.one_of(&field, "class", class, &classes)
+    }
+
+    fn arm(&self, path: &str, arm: Option<&str>) -> Result<(), PlanError> {
+        match arm {
+            None => Ok(()),
+            Some(arm) => self
+                .check
+                .one_of(&format!("{path}.arm"), "arm", arm, &self.arms),
+        }
+    }
+
+    fn bounds(&self, path: &str, least: Option<f64>, most: Option<f64>) -> Result<(), PlanError> {
+        match (least, most) {
+            (None, None) => Err(self
+                .check
+                .wrong(path, "needs at_least, at_most or both".to_owned())),
+            (Some(least), Some(most)) if least > most => Err(self.check.wrong(
+                &format!("{path}.at_least"),
+                format!("{least} is more than at_most, {most}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}

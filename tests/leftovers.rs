@@ -1,0 +1,165 @@
+//! Nothing is left behind, whatever ends a command; and nobody touches what is not theirs.
+
+mod support;
+
+use support::{Bed, messages, one_at_a_time};
+
+/// What `bench` says when the timeline has begun.
+const UNDER_WAY: &str = "t = ";
+
+/// A short run of one regime with the built-in extender.
+const SHORT: &[&str] = &[
+    "bench",
+    "workstation",
+    "--hami",
+    "builtin",
+    "--compress",
+    "2400",
+    "--out",
+    "session",
+];
+
+/// Starts a run, sends a signal once it has said `when`, and checks that it ends in order with code 130.
+fn interrupted(signal: &str, when: &str) -> Bed {
+    let bed = Bed::new();
+    let mut run = bed.start(SHORT, "run.log");
+    run.until(when);
+    run.signal(signal);
+    assert_eq!(run.code(), Some(130), "{}", run.said());
+    bed.assert_nothing_left();
+    bed
+}
+
+#[test]
+fn ctrl_c_during_a_run_keeps_partial_results() {
+    let _turn = one_at_a_time();
+    let bed = interrupted("-INT", UNDER_WAY);
+    let session = headroom::run_folder::Session::load(&bed.path().join("session"))
+        .expect("a readable session");
+    assert!(!session.summary.complete);
+    let run = &session.summary.runs[0];
+    assert!(
+        run.disturbed.iter().any(|d| d.kind == "interrupted"),
+        "{:?}",
+        run.disturbed
+    );
+    let workstation = run
+        .tenants
+        .iter()
+        .find(|t| t.name == "workstation")
+        .expect("the team");
+    assert!(workstation.unfinished > 0 && workstation.makespan_secs.is_none());
+}
+
+#[test]
+fn sigterm_during_bring_up_leaves_nothing() {
+    let _turn = one_at_a_time();
+    interrupted("-TERM", "starting etcd");
+}
+
+#[test]
+fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
+    let _turn = one_at_a_time();
+    let bed = Bed::new();
+    let up = bed.run(&["up", "workstation", "--hami", "builtin"]);
+    assert!(up.status.success(), "{}", messages(&up));
+    let kept = bed.session_folders();
+    let kept_processes = bed.processes();
+    assert_eq!(kept.len(), 1);
+    assert!(
+        kept_processes.len() >= 7,
+        "a control plane has seven components: {kept_processes:?}"
+    );
+    let kubeconfig = String::from_utf8_lossy(&up.stdout).into_owned();
+    assert!(kubeconfig.starts_with("export KUBECONFIG="), "{kubeconfig}");
+
+    let mut run = bed.start(SHORT, "killed.log");
+    run.until(UNDER_WAY);
+    assert_eq!(bed.session_folders().len(), 2);
+    run.signal("-KILL");
+    run.code();
+    assert!(
+        bed.processes().len() > kept_processes.len(),
+        "a killed command cannot clean up"
+    );
+    // What it had written so far can be read.
+    headroom::run_folder::Session::load(&bed.path().join("session")).expect("a readable session");
+
+    let status = bed.run(&["status"]);
+    assert!(
+        messages(&status).contains("cleared what a killed command left"),
+        "{}",
+        messages(&status)
+    );
+    let text = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(
+        text.contains(&kept[0]) && text.contains("left running"),
+        "{text}"
+    );
+    assert!(!text.contains("DEAD"), "{text}");
+    assert_eq!(bed.session_folders(), kept);
+    let mut processes = bed.processes();
+    processes.sort_unstable();
+    let mut expected = kept_processes;
+    expected.sort_unstable();
+    assert_eq!(processes, expected, "the kept cluster was touched");
+
+    let down = bed.run(&["down"]);
+    assert!(down.status.success(), "{}", messages(&down));
+    bed.assert_nothing_left();
+}
+
+#[test]
+fn two_runs_at_once_do_not_touch_each_other() {
+    let _turn = one_at_a_time();
+    let bed = Bed::new();
+    let mut first = bed.start(SHORT, "first.log");
+    let other: Vec<&str> = SHORT
+        .iter()
+        .map(|a| if *a == "session" { "other" } else { a })
+        .collect();
+    let mut second = bed.start(&other, "second.log");
+    second.until(UNDER_WAY);
+    first.until(UNDER_WAY);
+    second.signal("-INT");
+    assert_eq!(second.code(), Some(130), "{}", second.said());
+    // 3: the machine may have been too busy for two, which is said and is not what this is about.
+    assert!(matches!(first.code(), Some(0 | 3)), "{}", first.said());
+    let session = headroom::run_folder::Session::load(&bed.path().join("session"))
+        .expect("a readable session");
+    let team = session.summary.runs[0]
+        .tenants
+        .iter()
+        .find(|t| t.name == "workstation")
+        .expect("the team");
+    assert_eq!(
+        (team.experiments, team.failed, team.unfinished),
+        (113, 0, 0)
+    );
+    bed.assert_nothing_left();
+}
+
+#[test]
+fn a_component_that_dies_at_start_shows_its_log() {
+    let _turn = one_at_a_time();
+    let bed = Bed::new();
+    let broken = bed.path().join("scheduler");
+    std::fs::write(&broken, "#!/bin/sh\necho no cards found here >&2\nexit 7\n").unwrap();
+    let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+    std::fs::set_permissions(&broken, mode).unwrap();
+    let output = bed.run(&[
+        "bench",
+        "workstation",
+        "--hami",
+        "./scheduler",
+        "--out",
+        "session",
+    ]);
+    let text = messages(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("hami") && text.contains("no cards found here"),
+        "{text}"
+    );
+    bed.assert_nothing_left();
+}
