@@ -77,7 +77,8 @@ impl<S: Sketch + fmt::Debug> Chart for S {
         let frame = Frame::of(self);
         let mut text = String::new();
         {
-            let root = SVGBackend::with_string(&mut text, (WIDTH, frame.height)).into_drawing_area();
+            let root =
+                SVGBackend::with_string(&mut text, (WIDTH, frame.height)).into_drawing_area();
             frame.draw(self, &root)?;
             root.present()?;
         }
@@ -132,7 +133,11 @@ impl Key {
     /// An entry.
     pub fn new(mark: Mark, colour: RGBColor, label: impl Into<String>) -> Self {
         let label = clean(&super::text::short(&label.into(), 60));
-        Self { mark, colour, label }
+        Self {
+            mark,
+            colour,
+            label,
+        }
     }
 }
 
@@ -241,13 +246,19 @@ impl Words {
     /// Bold.
     #[must_use]
     pub fn bold() -> Self {
-        Self { bold: true, ..Self::plain() }
+        Self {
+            bold: true,
+            ..Self::plain()
+        }
     }
 
     /// Of less weight.
     #[must_use]
     pub fn soft() -> Self {
-        Self { colour: SOFT, ..Self::plain() }
+        Self {
+            colour: SOFT,
+            ..Self::plain()
+        }
     }
 
     /// In another size.
@@ -265,19 +276,28 @@ impl Words {
     /// Below the point.
     #[must_use]
     pub fn top(self) -> Self {
-        Self { v: VPos::Top, ..self }
+        Self {
+            v: VPos::Top,
+            ..self
+        }
     }
 
     /// Left of the point.
     #[must_use]
     pub fn right(self) -> Self {
-        Self { h: HPos::Right, ..self }
+        Self {
+            h: HPos::Right,
+            ..self
+        }
     }
 
     /// Across the point.
     #[must_use]
     pub fn centre(self) -> Self {
-        Self { h: HPos::Center, ..self }
+        Self {
+            h: HPos::Center,
+            ..self
+        }
     }
 }
 
@@ -285,7 +305,12 @@ impl Words {
 ///
 /// # Errors
 /// If the backend fails.
-pub fn write<DB: DrawingBackend>(area: &Area<DB>, at: (i32, i32), text: &str, words: &Words) -> Drawn {
+pub fn write<DB: DrawingBackend>(
+    area: &Area<DB>,
+    at: (i32, i32),
+    text: &str,
+    words: &Words,
+) -> Drawn {
     let style = TextStyle::from(font(words.size, words.bold))
         .color(&words.colour)
         .pos(Pos::new(words.h, words.v));
@@ -298,7 +323,9 @@ fn mark<DB: DrawingBackend>(area: &Area<DB>, (x, y): (i32, i32), key: &Key) -> D
     let middle = (x + MARK / 2, y);
     match key.mark {
         Mark::Fill => bar(area, (x, y - 13), (x + MARK, y + 13), colour),
-        Mark::Line | Mark::Dash | Mark::Dots => line(area, &[(x, y), (x + MARK, y)], key.mark, colour, 5),
+        Mark::Line | Mark::Dash | Mark::Dots => {
+            line(area, &[(x, y), (x + MARK, y)], key.mark, colour, 5)
+        }
         point => spot(area, middle, point, colour),
     }
 }
@@ -307,7 +334,12 @@ fn mark<DB: DrawingBackend>(area: &Area<DB>, (x, y): (i32, i32), key: &Key) -> D
 ///
 /// # Errors
 /// If the backend fails.
-pub fn bar<DB: DrawingBackend>(area: &Area<DB>, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Drawn {
+pub fn bar<DB: DrawingBackend>(
+    area: &Area<DB>,
+    from: (i32, i32),
+    to: (i32, i32),
+    colour: RGBColor,
+) -> Drawn {
     Ok(area.draw(&Rectangle::new([from, to], colour.filled()))?)
 }
 
@@ -349,7 +381,10 @@ fn dashes(points: &[(i32, i32)], on: f64, off: f64) -> Vec<Vec<(i32, i32)>> {
         #[allow(clippy::cast_possible_truncation)] // within the picture
         let along = |s: f64| {
             let part = if length > 0.0 { s / length } else { 0.0 };
-            (from.0 + (dx * part).round() as i32, from.1 + (dy * part).round() as i32)
+            (
+                from.0 + (dx * part).round() as i32,
+                from.1 + (dy * part).round() as i32,
+            )
         };
         if drawing && piece.is_empty() {
             piece.push(from);
@@ -380,7 +415,12 @@ fn dashes(points: &[(i32, i32)], on: f64, off: f64) -> Vec<Vec<(i32, i32)>> {
 ///
 /// # Errors
 /// If the backend fails.
-pub fn spot<DB: DrawingBackend>(area: &Area<DB>, (x, y): (i32, i32), mark: Mark, colour: RGBColor) -> Drawn {
+pub fn spot<DB: DrawingBackend>(
+    area: &Area<DB>,
+    (x, y): (i32, i32),
+    mark: Mark,
+    colour: RGBColor,
+) -> Drawn {
     let stroke = colour.stroke_width(4);
     match mark {
         Mark::Ring => area.draw(&Circle::new((x, y), 9, stroke))?,
@@ -392,12 +432,23 @@ pub fn spot<DB: DrawingBackend>(area: &Area<DB>, (x, y): (i32, i32), mark: Mark,
             area.draw(&PathElement::new(rim, PAPER.stroke_width(2)))?;
         }
         Mark::Over => {
-            let rim = vec![(x - 11, y + 9), (x, y - 11), (x + 11, y + 9), (x - 11, y + 9)];
+            let rim = vec![
+                (x - 11, y + 9),
+                (x, y - 11),
+                (x + 11, y + 9),
+                (x - 11, y + 9),
+            ];
             area.draw(&PathElement::new(rim, stroke))?;
         }
         Mark::Cross => {
-            area.draw(&PathElement::new(vec![(x - 9, y - 9), (x + 9, y + 9)], stroke))?;
-            area.draw(&PathElement::new(vec![(x - 9, y + 9), (x + 9, y - 9)], stroke))?;
+            area.draw(&PathElement::new(
+                vec![(x - 9, y - 9), (x + 9, y + 9)],
+                stroke,
+            ))?;
+            area.draw(&PathElement::new(
+                vec![(x - 9, y + 9), (x + 9, y - 9)],
+                stroke,
+            ))?;
         }
         Mark::Tick => bar(area, (x - 2, y - 16), (x + 2, y + 16), colour)?,
         _ => area.draw(&Circle::new((x, y), 8, colour.filled()))?,
@@ -419,9 +470,16 @@ mod tests {
         let pieces = dashes(&[(0, 0), (100, 0), (100, 100)], 10.0, 10.0);
         let drawn: f64 = pieces
             .iter()
-            .flat_map(|p| p.windows(2).map(|w| f64::from((w[1].0 - w[0].0) + (w[1].1 - w[0].1))))
+            .flat_map(|p| {
+                p.windows(2)
+                    .map(|w| f64::from((w[1].0 - w[0].0) + (w[1].1 - w[0].1)))
+            })
             .sum();
         assert!((drawn - 100.0).abs() < 11.0, "{drawn}");
-        assert!(dashes(&[(5, 5), (5, 5)], 10.0, 10.0).iter().all(|p| p.len() <= 2));
+        assert!(
+            dashes(&[(5, 5), (5, 5)], 10.0, 10.0)
+                .iter()
+                .all(|p| p.len() <= 2)
+        );
     }
 }

@@ -66,9 +66,20 @@ impl CardsInUse {
 }
 
 fn team(material: &Material, run: &RunMaterial, summary: &TenantSummary) -> Team {
-    let plan = run.run.info.plan.tenants.iter().find(|t| t.name == summary.name);
+    let plan = run
+        .run
+        .info
+        .plan
+        .tenants
+        .iter()
+        .find(|t| t.name == summary.name);
     let until = summary.makespan_secs.unwrap_or(run.summary.observed_secs);
-    let own = || run.run.usage.iter().filter(|row| row.tenant == summary.name);
+    let own = || {
+        run.run
+            .usage
+            .iter()
+            .filter(|row| row.tenant == summary.name)
+    };
     let series = |cards: fn(&UsageRow) -> u32| -> Vec<(f64, f64)> {
         own()
             .filter(|row| row.secs >= 0.0)
@@ -80,8 +91,12 @@ fn team(material: &Material, run: &RunMaterial, summary: &TenantSummary) -> Team
         colour: material.teams.colour(&summary.name),
         card_seconds: summary.card_seconds,
         makespan_secs: summary.makespan_secs,
-        reserved: plan.and_then(|p| p.reserved_cards).map(|c| (f64::from(c), until)),
-        quota: plan.and_then(|p| p.quota.as_ref()).map(|q| f64::from(q.nominal_cards)),
+        reserved: plan
+            .and_then(|p| p.reserved_cards)
+            .map(|c| (f64::from(c), until)),
+        quota: plan
+            .and_then(|p| p.quota.as_ref())
+            .map(|q| f64::from(q.nominal_cards)),
         bound: series(|row| row.bound_cards),
         admitted: series(|row| row.admitted_cards),
     }
@@ -94,7 +109,10 @@ impl Team {
     }
 
     fn most(&self) -> f64 {
-        self.bound.iter().map(|(_, cards)| *cards).fold(0.0, f64::max)
+        self.bound
+            .iter()
+            .map(|(_, cards)| *cards)
+            .fold(0.0, f64::max)
     }
 }
 
@@ -108,7 +126,11 @@ fn finding(teams: &[Team]) -> String {
     let Some(owner) = owner else {
         let most = teams.iter().max_by(|a, b| a.most().total_cmp(&b.most()));
         return most.map_or_else(String::new, |t| {
-            format!("{} had up to {} cards in use at once", t.name, whole(t.most()))
+            format!(
+                "{} had up to {} cards in use at once",
+                t.name,
+                whole(t.most())
+            )
         });
     };
     let reserved = owner.card_seconds.reserved.unwrap_or(0.0);
@@ -147,13 +169,21 @@ impl Sketch for CardsInUse {
     fn legend(&self) -> Vec<Key> {
         let colour = self.teams.first().map_or(INK, |t| t.colour);
         let mut keys = vec![
-            Key::new(Mark::Fill, colour, "cards on bound pods, in the team's colour"),
+            Key::new(
+                Mark::Fill,
+                colour,
+                "cards on bound pods, in the team's colour",
+            ),
             Key::new(Mark::Line, INK, "quota held"),
         ];
         if self.teams.iter().any(|t| t.reserved.is_some()) {
             keys.push(Key::new(Mark::Fill, GRID, "set aside"));
         }
-        if self.teams.iter().any(|t| t.reserved.is_none() && t.quota.is_some()) {
+        if self
+            .teams
+            .iter()
+            .any(|t| t.reserved.is_none() && t.quota.is_some())
+        {
             keys.push(Key::new(Mark::Dash, INK, "nominal quota, may borrow"));
         }
         keys
@@ -177,8 +207,16 @@ impl Sketch for CardsInUse {
         let x = Scale::exact(self.observed_secs);
         let mut top = HEAD;
         for (i, team) in self.teams.iter().enumerate() {
-            let series = team.bound.iter().chain(&team.admitted).map(|(_, cards)| *cards);
-            let level = team.reserved.map(|(cards, _)| cards).or(team.quota).unwrap_or(0.0);
+            let series = team
+                .bound
+                .iter()
+                .chain(&team.admitted)
+                .map(|(_, cards)| *cards);
+            let level = team
+                .reserved
+                .map(|(cards, _)| cards)
+                .or(team.quota)
+                .unwrap_or(0.0);
             let y = Scale::linear(series.fold(level, f64::max));
             let rows = (top, top + PANEL_HEIGHT);
             let panel = Panel::new(body, (90, right), rows, x.clone(), y);
@@ -189,10 +227,21 @@ impl Sketch for CardsInUse {
             panel.fill_steps(&team.bound, team.colour)?;
             panel.line_steps(&team.admitted, Mark::Line, INK)?;
             if let (None, Some(quota)) = (team.reserved, team.quota) {
-                panel.line(&[(0.0, quota), (self.observed_secs, quota)], Mark::Dash, INK)?;
+                panel.line(
+                    &[(0.0, quota), (self.observed_secs, quota)],
+                    Mark::Dash,
+                    INK,
+                )?;
             }
             let last = i + 1 == self.teams.len();
-            panel.x_axis(if last { "seconds since the timeline started" } else { "" }, last)?;
+            panel.x_axis(
+                if last {
+                    "seconds since the timeline started"
+                } else {
+                    ""
+                },
+                last,
+            )?;
             top += PANEL_HEIGHT + HEAD + GAP;
         }
         Ok(())
@@ -233,6 +282,9 @@ mod tests {
             "Of the 18,000 card·s set aside for dedicated, 55 % stood idle; shared held 50 % for the same work and took \
              1.02 × as long"
         );
-        assert_eq!(finding(&teams[1..]), "shared had up to 24 cards in use at once");
+        assert_eq!(
+            finding(&teams[1..]),
+            "shared had up to 24 cards in use at once"
+        );
     }
 }

@@ -35,8 +35,13 @@ pub struct Components {
 impl Components {
     /// A chart for each arm.
     pub fn of(material: &Material) -> Vec<Self> {
-        let charts = material.shown().into_iter().map(|run| Self::of_run(material, run));
-        charts.filter(|c| !c.teams.is_empty() || !c.exits.is_empty()).collect()
+        let charts = material
+            .shown()
+            .into_iter()
+            .map(|run| Self::of_run(material, run));
+        charts
+            .filter(|c| !c.teams.is_empty() || !c.exits.is_empty())
+            .collect()
     }
 
     fn of_run(material: &Material, run: &RunMaterial) -> Self {
@@ -62,7 +67,11 @@ impl Components {
             run: run.label(),
             origin: material.origin(),
             observed_secs: end,
-            restarts: run.summary.restarts.values().fold(0, |a, b| a.saturating_add(*b)),
+            restarts: run
+                .summary
+                .restarts
+                .values()
+                .fold(0, |a, b| a.saturating_add(*b)),
             exits: run.run.exits.clone(),
             teams,
             never,
@@ -85,12 +94,24 @@ impl Components {
     }
 }
 
-fn finding(restarts: u32, exits: &[ComponentExit], observed_secs: f64, tails: Option<&str>) -> String {
+fn finding(
+    restarts: u32,
+    exits: &[ComponentExit],
+    observed_secs: f64,
+    tails: Option<&str>,
+) -> String {
     let what = match restarts {
         0 => format!("No component restarted in {}", secs(observed_secs)),
-        n => format!("{} in {}{}", count(u64::from(n), "restart"), secs(observed_secs), causes(exits)),
+        n => format!(
+            "{} in {}{}",
+            count(u64::from(n), "restart"),
+            secs(observed_secs),
+            causes(exits)
+        ),
     };
-    tails.map_or(what.clone(), |tails| format!("{what}. Submit to bound, {tails}"))
+    tails.map_or(what.clone(), |tails| {
+        format!("{what}. Submit to bound, {tails}")
+    })
 }
 
 /// Why components were restarted, the most frequent cause first: ` (2 × leader election lost, 1 × crash)`.
@@ -103,9 +124,16 @@ fn causes(exits: &[ComponentExit]) -> String {
         }
     }
     causes.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let words: Vec<String> =
-        causes.iter().take(3).map(|(cause, n)| format!("{n} × {}", short(cause, 40))).collect();
-    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+    let words: Vec<String> = causes
+        .iter()
+        .take(3)
+        .map(|(cause, n)| format!("{n} × {}", short(cause, 40)))
+        .collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", words.join(", "))
+    }
 }
 
 impl Sketch for Components {
@@ -114,12 +142,19 @@ impl Sketch for Components {
     }
 
     fn title(&self) -> String {
-        finding(self.restarts, &self.exits, self.observed_secs, self.tails.as_deref())
+        finding(
+            self.restarts,
+            &self.exits,
+            self.observed_secs,
+            self.tails.as_deref(),
+        )
     }
 
     fn legend(&self) -> Vec<Key> {
         let teams = self.teams.iter().take(LANES);
-        let mut keys: Vec<Key> = teams.map(|(name, c, _)| Key::new(Mark::Ring, *c, name)).collect();
+        let mut keys: Vec<Key> = teams
+            .map(|(name, c, _)| Key::new(Mark::Ring, *c, name))
+            .collect();
         if !self.never.is_empty() {
             keys.push(Key::new(Mark::Over, INK, "never bound"));
         }
@@ -130,7 +165,10 @@ impl Sketch for Components {
     }
 
     fn note(&self) -> String {
-        format!("Each request at its intended submit time; {}: {}", self.run, self.origin)
+        format!(
+            "Each request at its intended submit time; {}: {}",
+            self.run, self.origin
+        )
     }
 
     fn height(&self) -> u32 {
@@ -141,7 +179,10 @@ impl Sketch for Components {
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
         let sides = (120, body.dim_in_pixel().0.cast_signed() - 24);
-        let waits = self.teams.iter().flat_map(|(_, _, waits)| waits.iter().map(|(_, w)| *w));
+        let waits = self
+            .teams
+            .iter()
+            .flat_map(|(_, _, waits)| waits.iter().map(|(_, w)| *w));
         let waits = waits.chain(self.never.iter().map(|(_, _, w)| *w));
         let x = Scale::exact(self.observed_secs);
         let rows = (HEAD, HEAD + PANEL_HEIGHT);
@@ -202,6 +243,9 @@ mod tests {
             finding(3, &exits, 451.5, Some("whole-card p95: shared 7.00 s")),
             "3 restarts in 451.5 s (2 × Lease lost, 1 × crash). Submit to bound, whole-card p95: shared 7.00 s"
         );
-        assert_eq!(finding(0, &[], 451.5, None), "No component restarted in 451.5 s");
+        assert_eq!(
+            finding(0, &[], 451.5, None),
+            "No component restarted in 451.5 s"
+        );
     }
 }

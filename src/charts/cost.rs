@@ -54,7 +54,11 @@ impl Cost {
                 suffix: material.suffix(arm),
                 arm: arm.clone(),
                 teams: teams.take(ROWS).collect(),
-                repeats: material.runs.iter().filter(|r| r.summary.arm == *arm).count(),
+                repeats: material
+                    .runs
+                    .iter()
+                    .filter(|r| r.summary.arm == *arm)
+                    .count(),
                 origin: material.origin(),
             }
         });
@@ -69,10 +73,10 @@ fn finding(teams: &[Team]) -> String {
     let Some(base) = teams.get(base) else {
         return String::new();
     };
-    let base_secs = base.makespan.median.number();
+    let base_secs = base.makespan.median.at_least();
     let mut parts: Vec<String> = Vec::new();
     for team in teams.iter().filter(|t| t.name != base.name).take(3) {
-        let ratio = times(team.makespan.median.number() / base_secs);
+        let ratio = times(team.makespan.median.at_least() / base_secs);
         let mut part = match parts[..] {
             [] => format!("{} took {ratio} as long as {}", team.name, base.name),
             _ => format!("{} {ratio}", team.name),
@@ -107,7 +111,9 @@ impl Cost {
             ("held", team.colour, &team.admitted),
             ("bound", wash(team.colour), &team.bound),
         ];
-        let there = all.into_iter().filter_map(|(name, colour, r)| Some((name, colour, r.as_ref()?)));
+        let there = all
+            .into_iter()
+            .filter_map(|(name, colour, r)| Some((name, colour, r.as_ref()?)));
         there.collect()
     }
 }
@@ -144,7 +150,8 @@ impl Sketch for Cost {
             0 | 1 => "One run".to_owned(),
             n => format!("Medians of {n} runs"),
         };
-        let reserved = "Reserved: cards set aside × makespan; held: quota held; bound: on bound pods.";
+        let reserved =
+            "Reserved: cards set aside × makespan; held: quota held; bound: on bound pods.";
         format!("{what}, arm {}. {reserved} {}", self.arm, self.origin)
     }
 
@@ -158,7 +165,7 @@ impl Sketch for Cost {
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
         let right = WIDTH.cast_signed() - 48 - VALUE;
         let values = |r: &Repeats| -> Vec<f64> {
-            let numbers = r.values.iter().map(|v| v.number());
+            let numbers = r.values.iter().map(|v| v.at_least());
             numbers.chain(r.published).collect()
         };
         let makespans = self.teams.iter().flat_map(|t| values(&t.makespan));
@@ -174,7 +181,11 @@ impl Sketch for Cost {
             }
             row.y += STEP;
         }
-        let all = self.teams.iter().flat_map(Self::bars).flat_map(|(_, _, r)| values(r));
+        let all = self
+            .teams
+            .iter()
+            .flat_map(Self::bars)
+            .flat_map(|(_, _, r)| values(r));
         row.scale = Scale::exact(all.fold(0.0, f64::max));
         row.y += GAP;
         heading(body, row.y, "card-seconds")?;
@@ -201,8 +212,10 @@ fn heading<DB: DrawingBackend>(body: &Area<DB>, y: i32, text: &str) -> Drawn {
 }
 
 fn value(repeats: &Repeats, print: fn(f64) -> String) -> String {
-    let published = repeats.published.map_or_else(String::new, |p| format!(" (publ. {})", print(p)));
-    format!("{}{published}", print(repeats.median.number()))
+    let published = repeats
+        .published
+        .map_or_else(String::new, |p| format!(" (publ. {})", print(p)));
+    format!("{}{published}", print(repeats.median.at_least()))
 }
 
 /// Where a bar is drawn.
@@ -215,7 +228,10 @@ struct Row {
 impl Row {
     #[allow(clippy::cast_possible_truncation)] // a share of a picture's width
     fn at(&self, v: f64) -> (i32, i32) {
-        (LEFT + (self.scale.at(v) * f64::from(self.right - LEFT)).round() as i32, self.y)
+        (
+            LEFT + (self.scale.at(v) * f64::from(self.right - LEFT)).round() as i32,
+            self.y,
+        )
     }
 
     fn draw<DB: DrawingBackend>(
@@ -225,11 +241,16 @@ impl Row {
         repeats: &Repeats,
         unit: Unit,
     ) -> Drawn {
-        let end = self.at(repeats.median.number());
-        bar(body, (LEFT, self.y - BAR / 2), (end.0, self.y + BAR / 2), colour)?;
+        let end = self.at(repeats.median.at_least());
+        bar(
+            body,
+            (LEFT, self.y - BAR / 2),
+            (end.0, self.y + BAR / 2),
+            colour,
+        )?;
         if repeats.values.len() > 1 {
             for v in &repeats.values {
-                spot(body, self.at(v.number()), Mark::Ring, INK)?;
+                spot(body, self.at(v.at_least()), Mark::Ring, INK)?;
             }
         }
         if let Some(published) = repeats.published {
@@ -242,7 +263,12 @@ impl Row {
     }
 
     fn value<DB: DrawingBackend>(&self, body: &Area<DB>, text: &str) -> Drawn {
-        write(body, (self.right + 24, self.y), text, &Words::soft().size(27.0))
+        write(
+            body,
+            (self.right + 24, self.y),
+            text,
+            &Words::soft().size(27.0),
+        )
     }
 }
 
@@ -251,11 +277,15 @@ const _: () = assert!(STEP > LINE);
 
 #[cfg(test)]
 mod tests {
-    use super::super::figures::Value;
     use super::*;
+    use crate::judge::Amount;
 
     fn team(name: &str, secs: f64, published: Option<f64>, reserved: bool) -> Team {
-        let repeats = |v: f64, published| Repeats { median: Value::Is(v), values: vec![Value::Is(v)], published };
+        let repeats = |v: f64, published| Repeats {
+            median: Amount::Is(v),
+            values: vec![Amount::Is(v)],
+            published,
+        };
         Team {
             name: name.into(),
             colour: INK,
@@ -278,6 +308,9 @@ mod tests {
             finding(&teams),
             "shared took 1.00 × as long as dedicated (published 1.01 ×), workstation 2.50 ×"
         );
-        assert_eq!(finding(&teams[1..2]), "dedicated took 450.0 s, 0 % over its ideal");
+        assert_eq!(
+            finding(&teams[1..2]),
+            "dedicated took 450.0 s, 0 % over its ideal"
+        );
     }
 }

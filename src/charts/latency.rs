@@ -57,11 +57,18 @@ impl BoundLatency {
                 let several = classes.len() > 1;
                 for (i, (class, waits)) in classes.into_iter().enumerate() {
                     let mut curve = curve(&waits);
-                    curve.label = if several { format!("{team}: {class}") } else { team.to_owned() };
+                    curve.label = if several {
+                        format!("{team}: {class}")
+                    } else {
+                        team.to_owned()
+                    };
                     curve.colour = material.teams.colour(team);
                     curve.mark = [Mark::Line, Mark::Dash, Mark::Dots][i % 3];
                     for (share, name) in [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")] {
-                        let keys = [format!("{class}.bound_{name}_secs"), format!("bound_{name}_secs")];
+                        let keys = [
+                            format!("{class}.bound_{name}_secs"),
+                            format!("bound_{name}_secs"),
+                        ];
                         let found = keys.iter().find_map(|k| run.published(team, k));
                         curve.published.extend(found.map(|v| (share, v)));
                     }
@@ -76,7 +83,11 @@ impl BoundLatency {
                 arm: arm.clone(),
                 curves,
                 tails: tails(run),
-                repeats: material.runs.iter().filter(|r| r.summary.arm == *arm).count(),
+                repeats: material
+                    .runs
+                    .iter()
+                    .filter(|r| r.summary.arm == *arm)
+                    .count(),
                 origin: material.origin(),
             }
         });
@@ -127,7 +138,11 @@ impl Curve {
     #[allow(clippy::cast_precision_loss)] // counts far below 2^52
     fn points(&self) -> Vec<(f64, f64)> {
         let n = self.count() as f64;
-        self.observed.iter().enumerate().map(|(i, secs)| (i as f64 / n, *secs)).collect()
+        self.observed
+            .iter()
+            .enumerate()
+            .map(|(i, secs)| (i as f64 / n, *secs))
+            .collect()
     }
 
     /// Where the never bound ones begin.
@@ -137,7 +152,6 @@ impl Curve {
         let least = self.observed.last().map_or(least, |last| least.max(*last));
         Some((self.observed.len() as f64 / self.count() as f64, least))
     }
-
 }
 
 fn finding(curves: &[Curve], tails: Option<&str>) -> String {
@@ -191,7 +205,11 @@ impl Sketch for BoundLatency {
         let most = self.curves.iter().map(Curve::count).max().unwrap_or(1);
         let values = self.curves.iter().flat_map(|c| {
             let published = c.published.iter().map(|(_, secs)| *secs);
-            c.observed.iter().chain(&c.censored).copied().chain(published)
+            c.observed
+                .iter()
+                .chain(&c.censored)
+                .copied()
+                .chain(published)
         });
         let panel = Panel::new(
             body,
@@ -227,7 +245,11 @@ mod tests {
     use super::*;
 
     fn wait(secs: f64, censored: bool) -> Sample {
-        Sample { secs, censored, at_secs: secs }
+        Sample {
+            secs,
+            censored,
+            at_secs: secs,
+        }
     }
 
     #[test]

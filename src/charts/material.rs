@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use super::figures::more;
 use super::theme::Teams;
+use crate::judge::{self, Figures};
 use crate::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
 
 /// A session with those of its runs that can be read.
@@ -25,6 +27,8 @@ pub struct RunMaterial {
     pub summary: RunSummary,
     /// What it recorded.
     pub run: Run,
+    /// Its figures by name: `<team>.<figure>` or `<team>.<class>.<figure>`.
+    pub figures: Figures,
 }
 
 impl Material {
@@ -44,7 +48,13 @@ impl Material {
                 Ok(run) => {
                     let of_run = |note: &String| format!("{}: {note}", summary.folder);
                     notes.extend(run.notes.iter().map(of_run));
-                    runs.push(RunMaterial { summary: summary.clone(), run });
+                    let mut figures = judge::figures(summary, &run.records);
+                    figures.extend(more(summary));
+                    runs.push(RunMaterial {
+                        summary: summary.clone(),
+                        run,
+                        figures,
+                    });
                 }
                 Err(error) => notes.push(error.to_string()),
             }
@@ -58,7 +68,12 @@ impl Material {
             .iter()
             .flat_map(|r| r.tenants.iter().map(|t| t.name.as_str()));
         let teams = Teams::new(planned.chain(summarised));
-        Ok(Self { session, runs, notes, teams })
+        Ok(Self {
+            session,
+            runs,
+            notes,
+            teams,
+        })
     }
 
     /// Names of the arms, in the order they first ran.
@@ -89,14 +104,29 @@ impl Material {
     /// How charts of one arm end their names: nothing where there is but one arm.
     #[must_use]
     pub fn suffix(&self, arm: &str) -> String {
-        if self.arms().len() > 1 { format!("-{arm}") } else { String::new() }
+        if self.arms().len() > 1 {
+            format!("-{arm}")
+        } else {
+            String::new()
+        }
+    }
+
+    /// Name of the session's folder.
+    #[must_use]
+    pub fn folder(&self) -> Option<String> {
+        let path = self.session.dir.canonicalize().ok()?;
+        Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
     /// Small print that names what ran: HAMi, compression, run.
     #[must_use]
     pub fn origin(&self) -> String {
         let summary = &self.session.summary;
-        let quick = if summary.quick { ", a quick first look" } else { "" };
+        let quick = if summary.quick {
+            ", a quick first look"
+        } else {
+            ""
+        };
         let partial = if summary.complete { "" } else { ", incomplete" };
         format!(
             "{} on {}, timeline ÷ {}{quick}{partial}.",
@@ -118,7 +148,10 @@ impl RunMaterial {
     pub fn published(&self, team: &str, figure: &str) -> Option<f64> {
         let tenants = &self.run.info.plan.tenants;
         let plan = tenants.iter().find(|t| t.name == team)?;
-        plan.published.get(figure).copied().filter(|v| v.is_finite())
+        plan.published
+            .get(figure)
+            .copied()
+            .filter(|v| v.is_finite())
     }
 
     /// `default, repeat 1`.

@@ -35,7 +35,15 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
         x: Scale,
         y: Scale,
     ) -> Self {
-        Self { area, left, right, top, bottom, x, y }
+        Self {
+            area,
+            left,
+            right,
+            top,
+            bottom,
+            x,
+            y,
+        }
     }
 
     /// Draws grid, labels and, above, the panel's `title` in bold and what the y axis counts.
@@ -45,12 +53,28 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     pub fn axes(&self, title: &str, y_name: &str) -> Drawn {
         for (value, label) in self.y.ticks() {
             let y = self.py(*value);
-            line(self.area, &[(self.left, y), (self.right, y)], Mark::Line, grid(), 2)?;
-            write(self.area, (self.left - 12, y), label, &Words::soft().right())?;
+            line(
+                self.area,
+                &[(self.left, y), (self.right, y)],
+                Mark::Line,
+                grid(),
+                2,
+            )?;
+            write(
+                self.area,
+                (self.left - 12, y),
+                label,
+                &Words::soft().right(),
+            )?;
         }
         let above = self.top - 30;
         write(self.area, (self.left, above), title, &Words::bold())?;
-        write(self.area, (self.right, above), y_name, &Words::soft().right())
+        write(
+            self.area,
+            (self.right, above),
+            y_name,
+            &Words::soft().right(),
+        )
     }
 
     /// Draws the x axis; with `labels` also its ticks' labels and below them its `name`.
@@ -58,19 +82,41 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     /// # Errors
     /// If the backend fails.
     pub fn x_axis(&self, name: &str, labels: bool) -> Drawn {
-        line(self.area, &[(self.left, self.bottom), (self.right, self.bottom)], Mark::Line, SOFT, 2)?;
+        line(
+            self.area,
+            &[(self.left, self.bottom), (self.right, self.bottom)],
+            Mark::Line,
+            SOFT,
+            2,
+        )?;
         for (value, label) in self.x.ticks() {
             let x = self.px(*value);
-            line(self.area, &[(x, self.bottom), (x, self.bottom + 8)], Mark::Line, SOFT, 2)?;
+            line(
+                self.area,
+                &[(x, self.bottom), (x, self.bottom + 8)],
+                Mark::Line,
+                SOFT,
+                2,
+            )?;
             if labels {
-                write(self.area, (x, self.bottom + 26), label, &Words::soft().centre())?;
+                write(
+                    self.area,
+                    (x, self.bottom + 26),
+                    label,
+                    &Words::soft().centre(),
+                )?;
             }
         }
         if !labels {
             return Ok(());
         }
         let middle = i32::midpoint(self.left, self.right);
-        write(self.area, (middle, self.bottom + FOOT + 18), name, &Words::soft().centre())
+        write(
+            self.area,
+            (middle, self.bottom + FOOT + 18),
+            name,
+            &Words::soft().centre(),
+        )
     }
 
     /// Where a pair of values lies.
@@ -138,7 +184,13 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     /// If the backend fails.
     pub fn upright(&self, x: f64, mark: Mark, colour: RGBColor) -> Drawn {
         let x = self.px(x);
-        line(self.area, &[(x, self.bottom), (x, self.top)], mark, colour, 3)
+        line(
+            self.area,
+            &[(x, self.bottom), (x, self.top)],
+            mark,
+            colour,
+            3,
+        )
     }
 
     fn steps(&self, steps: &[(f64, f64)]) -> Vec<(i32, i32)> {

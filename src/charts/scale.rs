@@ -30,7 +30,11 @@ impl Scale {
     /// From 0 to `high` or a little more, so that the last tick is a round number.
     #[must_use]
     pub fn linear(high: f64) -> Self {
-        let high = if high.is_finite() { high.clamp(1e-3, LARGEST) } else { 1.0 };
+        let high = if high.is_finite() {
+            high.clamp(1e-3, LARGEST)
+        } else {
+            1.0
+        };
         let step = round_step(high / 4.0);
         let mut ticks = Vec::new();
         let mut at = 0.0;
@@ -48,11 +52,60 @@ impl Scale {
         }
     }
 
+    /// From about `low` to about `high` with room around them: for figures of which the changes matter, not the size.
+    #[must_use]
+    pub fn between(low: f64, high: f64) -> Self {
+        let inside = |v: f64| {
+            if v.is_finite() {
+                v.clamp(0.0, LARGEST)
+            } else {
+                0.0
+            }
+        };
+        let (low, high) = (inside(low), inside(high));
+        // At least a twentieth of the size: what changes less is no change to look at.
+        let room = ((high - low) * 0.2).max(high * 0.05).max(1e-3);
+        let step = round_step((high - low + 2.0 * room) / 4.0);
+        let from = ((low - room).max(0.0) / step).floor() * step;
+        let mut ticks = vec![from];
+        // At most 4 / 0.4 steps and one at each end.
+        while ticks.last().is_some_and(|t| *t < high + room) && ticks.len() < 16 {
+            ticks.push(from + step * f64::from(u8::try_from(ticks.len()).unwrap_or(0)));
+        }
+        let high = ticks.last().copied().unwrap_or(1.0);
+        Self {
+            low: from,
+            high,
+            kind: Kind::Linear,
+            ticks: ticks.into_iter().map(|t| (t, number(t, step))).collect(),
+        }
+    }
+
+    /// The numbers from 1 to `n`, with half a step of room at both ends.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // counts far below 2^52
+    pub fn numbers(n: usize) -> Self {
+        let every = n.div_ceil(8).max(1);
+        let ticks = (1..=n)
+            .filter(|i| (n - i).is_multiple_of(every))
+            .map(|i| (i as f64, i.to_string()));
+        Self {
+            low: 0.5,
+            high: n.max(1) as f64 + 0.5,
+            kind: Kind::Linear,
+            ticks: ticks.collect(),
+        }
+    }
+
     /// From 0 to exactly `high`, with ticks at round numbers up to it.
     #[must_use]
     pub fn exact(high: f64) -> Self {
         let mut scale = Self::linear(high);
-        let high = if high.is_finite() { high.clamp(1e-3, LARGEST) } else { 1.0 };
+        let high = if high.is_finite() {
+            high.clamp(1e-3, LARGEST)
+        } else {
+            1.0
+        };
         scale.high = high;
         scale.ticks.retain(|(t, _)| *t <= high * (1.0 + 1e-9));
         scale
@@ -101,7 +154,10 @@ impl Scale {
             .map(|p| {
                 let label = format!("{:.2}", p * 100.0);
                 let label = label.trim_end_matches('0').trim_end_matches('.');
-                (p, format!("p{}", if label.is_empty() { "0" } else { label }))
+                (
+                    p,
+                    format!("p{}", if label.is_empty() { "0" } else { label }),
+                )
             })
             .collect();
         Self {
@@ -122,7 +178,11 @@ impl Scale {
         };
         let (low, high) = (place(self.low), place(self.high));
         let share = (place(value) - low) / (high - low);
-        if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+        if share.is_nan() {
+            0.0
+        } else {
+            share.clamp(0.0, 1.0)
+        }
     }
 
     /// Its ticks: value and label.
@@ -162,10 +222,19 @@ mod tests {
     #[test]
     fn ticks_are_round_and_few() {
         assert_eq!(labels(&Scale::linear(40.0)), ["0", "10", "20", "30", "40"]);
-        assert_eq!(labels(&Scale::linear(18352.0)), ["0", "5,000", "10,000", "15,000", "20,000"]);
+        assert_eq!(
+            labels(&Scale::linear(18352.0)),
+            ["0", "5,000", "10,000", "15,000", "20,000"]
+        );
         assert_eq!(labels(&Scale::exact(451.5)), ["0", "200", "400"]);
-        assert_eq!(labels(&Scale::log_secs([0.02, 7.0])), ["10 ms", "100 ms", "1 s", "10 s"]);
-        assert_eq!(labels(&Scale::percentiles(100)), ["p0", "p50", "p75", "p90", "p95", "p99"]);
+        assert_eq!(
+            labels(&Scale::log_secs([0.02, 7.0])),
+            ["10 ms", "100 ms", "1 s", "10 s"]
+        );
+        assert_eq!(
+            labels(&Scale::percentiles(100)),
+            ["p0", "p50", "p75", "p90", "p95", "p99"]
+        );
     }
 
     #[test]
@@ -177,11 +246,28 @@ mod tests {
 
     #[test]
     fn any_value_lies_on_the_axis() {
-        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, 1e308, 1e-308];
+        let odd = [
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -1.0,
+            0.0,
+            1e308,
+            1e-308,
+        ];
         for high in odd {
-            for scale in [Scale::linear(high), Scale::exact(high), Scale::log_secs([high])] {
+            let all = [
+                Scale::linear(high),
+                Scale::exact(high),
+                Scale::log_secs([high]),
+                Scale::between(1.0, high),
+            ];
+            for scale in all {
                 assert!(scale.ticks().len() < 20);
-                assert!(odd.iter().all(|v| (0.0..=1.0).contains(&scale.at(*v))), "{scale:?}");
+                assert!(
+                    odd.iter().all(|v| (0.0..=1.0).contains(&scale.at(*v))),
+                    "{scale:?}"
+                );
             }
         }
     }

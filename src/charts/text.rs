@@ -17,7 +17,11 @@ pub fn whole(value: f64) -> String {
         }
         text.push(digit);
     }
-    if value < 0.0 && digits != "0" { format!("-{text}") } else { text }
+    if value < 0.0 && digits != "0" {
+        format!("-{text}")
+    } else {
+        text
+    }
 }
 
 /// A span of time with its unit and three or four digits: `350 ms`, `1.52 s`, `458.8 s`.
@@ -123,7 +127,10 @@ mod tests {
         assert_eq!(all, ["0 s", "350 ms", "1.52 s", "458.8 s", "20,000 s", "?"]);
         assert_eq!(count(1, "restart"), "1 restart");
         assert_eq!(count(1200, "restart"), "1,200 restarts");
-        assert_eq!(percentile(Percentile::Over { over: 90.0 }).as_deref(), Some("> 90.00 s"));
+        assert_eq!(
+            percentile(Percentile::Over { over: 90.0 }).as_deref(),
+            Some("> 90.00 s")
+        );
     }
 
     #[test]

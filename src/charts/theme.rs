@@ -115,7 +115,11 @@ pub fn font(size: f64, bold: bool) -> FontDesc<'static> {
         let _ = register_font(FONT, FontStyle::Normal, dejavu::sans::regular());
         let _ = register_font(FONT, FontStyle::Bold, dejavu::sans::bold());
     });
-    let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
+    let style = if bold {
+        FontStyle::Bold
+    } else {
+        FontStyle::Normal
+    };
     FontDesc::new(FontFamily::Name(FONT), size, style)
 }
 
@@ -137,7 +141,10 @@ mod tests {
         let among = Teams::new(["zebra", "dedicated", "shared", "zebra"]);
         assert_eq!(alone.colour("shared"), among.colour("shared"));
         let all = ["zebra", "dedicated", "shared"].map(|t| hex(among.colour(t)));
-        assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2], "{all:?}");
+        assert!(
+            all[0] != all[1] && all[1] != all[2] && all[0] != all[2],
+            "{all:?}"
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What a session found, in plain sentences computed from its figures.
 
 use crate::charts::Material;
-use crate::charts::figures::{Repeats, Value};
+use crate::charts::figures::Repeats;
 use crate::charts::text::{count, percent, secs, thousands, times, whole};
+use crate::judge::Amount;
 use crate::run_folder::HamiKind;
 
 /// The findings, the most important first.
@@ -10,11 +11,35 @@ use crate::run_folder::HamiKind;
 pub fn findings(material: &Material) -> Vec<String> {
     let arms = material.arms();
     let mut all = Vec::new();
+    for arm in &material.session.summary.arms {
+        let verdict = match arm.shape_holds {
+            Some(true) => "The published shape was seen again",
+            Some(false) => "The published shape was not seen again",
+            None => continue,
+        };
+        let of = if arms.len() > 1 {
+            format!("{}: ", arm.name)
+        } else {
+            String::new()
+        };
+        all.push(format!("{of}{verdict}: {}", arm.reason));
+    }
     for arm in &arms {
         let arm = Arm::of(material, arm);
-        let said = [arm.time(), arm.cards(), arm.control_plane(), arm.unbound(), arm.evictions(), arm.restarts()];
+        let said = [
+            arm.time(),
+            arm.cards(),
+            arm.control_plane(),
+            arm.unbound(),
+            arm.evictions(),
+            arm.restarts(),
+        ];
         for sentence in said.into_iter().flatten() {
-            all.push(if arms.len() > 1 { format!("{}: {sentence}", arm.name) } else { sentence });
+            all.push(if arms.len() > 1 {
+                format!("{}: {sentence}", arm.name)
+            } else {
+                sentence
+            });
         }
     }
     all.extend(trust(material));
@@ -44,7 +69,7 @@ impl<'a> Arm<'a> {
         let teams = run.into_iter().flat_map(|r| r.working()).map(|t| {
             let figure = |key: &str| Repeats::of(material, name, &t.name, key);
             let number = |key: &str| match figure(key)?.median {
-                Value::Is(v) if v > 0.0 => Some(v),
+                Amount::Is(v) if v > 0.0 => Some(v),
                 _ => None,
             };
             Team {
@@ -56,13 +81,21 @@ impl<'a> Arm<'a> {
                 ideal_card_secs: number("card_seconds_ideal"),
             }
         });
-        Self { material, name, teams: teams.collect() }
+        Self {
+            material,
+            name,
+            teams: teams.collect(),
+        }
     }
 
     /// The team that the others are measured by: the one with most card-seconds set aside.
     fn base(&self) -> Option<&Team> {
         let owners = self.teams.iter().filter(|t| t.reserved.is_some());
-        owners.max_by(|a, b| a.reserved.partial_cmp(&b.reserved).unwrap_or(std::cmp::Ordering::Equal))
+        owners.max_by(|a, b| {
+            a.reserved
+                .partial_cmp(&b.reserved)
+                .unwrap_or(std::cmp::Ordering::Equal)
+        })
     }
 
     fn time(&self) -> Option<String> {
@@ -74,21 +107,31 @@ impl<'a> Arm<'a> {
             .filter(|t| t.name != base.name)
             .filter_map(|t| {
                 let own = t.makespan.as_ref()?;
-                let ratio = times(own.median.number() / base_secs.median.number());
+                let ratio = times(own.median.at_least() / base_secs.median.at_least());
                 let published = own.published.zip(base_secs.published);
                 let published = published.map(|(a, b)| format!(" (published {})", times(a / b)));
                 Some(format!(
                     "{} {}, {ratio}{} that",
                     t.name,
-                    secs(own.median.number()),
+                    secs(own.median.at_least()),
                     published.unwrap_or_default()
                 ))
             })
             .collect();
-        let own = secs(base_secs.median.number());
-        let published = base_secs.published.map(|p| format!(" (published {})", secs(p)));
-        let start = format!("{} took {own}{} for its timeline", base.name, published.unwrap_or_default());
-        Some(if others.is_empty() { format!("{start}.") } else { format!("{start}; {}.", others.join("; ")) })
+        let own = secs(base_secs.median.at_least());
+        let published = base_secs
+            .published
+            .map(|p| format!(" (published {})", secs(p)));
+        let start = format!(
+            "{} took {own}{} for its timeline",
+            base.name,
+            published.unwrap_or_default()
+        );
+        Some(if others.is_empty() {
+            format!("{start}.")
+        } else {
+            format!("{start}; {}.", others.join("; "))
+        })
     }
 
     fn cards(&self) -> Option<String> {
@@ -101,7 +144,10 @@ impl<'a> Arm<'a> {
             base.name,
             percent(held / reserved)
         );
-        let sharer = self.teams.iter().find(|t| t.reserved.is_none() && t.admitted.is_some());
+        let sharer = self
+            .teams
+            .iter()
+            .find(|t| t.reserved.is_none() && t.admitted.is_some());
         if let Some(sharer) = sharer {
             let own = sharer.admitted?;
             text += &format!(
@@ -120,18 +166,32 @@ impl<'a> Arm<'a> {
             .teams
             .iter()
             .filter_map(|t| {
-                let added = t.makespan.as_ref()?.median.number() - t.ideal_secs?;
-                let work = t.admitted.zip(t.ideal_card_secs).map(|(held, ideal)| held / ideal);
-                let work = work.map_or_else(String::new, |r| format!(" and {} the ideal card-seconds", times(r)));
+                let added = t.makespan.as_ref()?.median.at_least() - t.ideal_secs?;
+                let work = t
+                    .admitted
+                    .zip(t.ideal_card_secs)
+                    .map(|(held, ideal)| held / ideal);
+                let work = work.map_or_else(String::new, |r| {
+                    format!(" and {} the ideal card-seconds", times(r))
+                });
                 Some(format!("{} {:+.1} s of time{work}", t.name, added))
             })
             .collect();
-        (!each.is_empty()).then(|| format!("On top of the ideal schedule the control plane cost {}.", each.join("; ")))
+        (!each.is_empty()).then(|| {
+            format!(
+                "On top of the ideal schedule the control plane cost {}.",
+                each.join("; ")
+            )
+        })
     }
 
     fn unbound(&self) -> Option<String> {
         let mut parts = Vec::new();
-        let run = self.material.runs.iter().find(|r| r.summary.arm == self.name)?;
+        let run = self
+            .material
+            .runs
+            .iter()
+            .find(|r| r.summary.arm == self.name)?;
         for team in run.working() {
             for (class, phases) in &team.latency {
                 if let Some(bound) = phases.get("bound").filter(|l| l.censored > 0) {
@@ -146,13 +206,25 @@ impl<'a> Arm<'a> {
             }
         }
         (!parts.is_empty()).then(|| {
-            format!("Within {} only {} were bound.", secs(run.summary.observed_secs), parts.join(" and "))
+            format!(
+                "Within {} only {} were bound.",
+                secs(run.summary.observed_secs),
+                parts.join(" and ")
+            )
         })
     }
 
     fn evictions(&self) -> Option<String> {
-        let runs = || self.material.runs.iter().filter(|r| r.summary.arm == self.name);
-        let all: u32 = runs().flat_map(|r| &r.summary.tenants).map(|t| t.evictions).fold(0, u32::saturating_add);
+        let runs = || {
+            self.material
+                .runs
+                .iter()
+                .filter(|r| r.summary.arm == self.name)
+        };
+        let all: u32 = runs()
+            .flat_map(|r| &r.summary.tenants)
+            .map(|t| t.evictions)
+            .fold(0, u32::saturating_add);
         if all == 0 {
             return None;
         }
@@ -164,7 +236,11 @@ impl<'a> Arm<'a> {
             .filter(|t| t.evictions > 0)
             .map(|t| format!("{} of {}", t.evictions, t.name))
             .collect();
-        let whose = if each.is_empty() { String::new() } else { format!(" (in the first run {})", each.join(", ")) };
+        let whose = if each.is_empty() {
+            String::new()
+        } else {
+            format!(" (in the first run {})", each.join(", "))
+        };
         Some(format!(
             "{} in {}{whose}: work stopped so that others could run.",
             count(u64::from(all), "eviction"),
@@ -174,7 +250,12 @@ impl<'a> Arm<'a> {
 
     fn restarts(&self) -> Option<String> {
         let mut all: Vec<(&str, u64)> = Vec::new();
-        for run in self.material.runs.iter().filter(|r| r.summary.arm == self.name) {
+        for run in self
+            .material
+            .runs
+            .iter()
+            .filter(|r| r.summary.arm == self.name)
+        {
             for (component, n) in &run.summary.restarts {
                 match all.iter_mut().find(|(name, _)| name == component) {
                     Some((_, sum)) => *sum += u64::from(*n),
@@ -183,7 +264,10 @@ impl<'a> Arm<'a> {
             }
         }
         all.retain(|(_, n)| *n > 0);
-        let each: Vec<String> = all.iter().map(|(name, n)| format!("{name} {}", thousands(*n))).collect();
+        let each: Vec<String> = all
+            .iter()
+            .map(|(name, n)| format!("{name} {}", thousands(*n)))
+            .collect();
         (!each.is_empty()).then(|| format!("Components restarted: {}.", each.join(", ")))
     }
 }
@@ -198,12 +282,22 @@ fn trust(material: &Material) -> Vec<String> {
     if summary.quick {
         all.push("A quick first look: times are compressed so much that the control plane's share dominates.".to_owned());
     }
-    let disturbed = summary.runs.iter().filter(|r| !r.disturbed.is_empty()).count();
+    let disturbed = summary
+        .runs
+        .iter()
+        .filter(|r| !r.disturbed.is_empty())
+        .count();
     let runs = summary.runs.len();
     all.push(match (disturbed, runs) {
         (_, 0) => "No run of the session came to its end.".to_owned(),
-        (0, n) => format!("Undisturbed: host and harness were in order in {}.", count(n as u64, "run")),
-        (d, n) => format!("Disturbed: host or harness failed in {d} of {}; see the warnings.", count(n as u64, "run")),
+        (0, n) => format!(
+            "Undisturbed: host and harness were in order in {}.",
+            count(n as u64, "run")
+        ),
+        (d, n) => format!(
+            "Disturbed: host or harness failed in {d} of {}; see the warnings.",
+            count(n as u64, "run")
+        ),
     });
     all
 }

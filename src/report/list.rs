@@ -15,7 +15,10 @@ use crate::run_folder::{ReadError, Session, Summary};
 /// # Errors
 /// If `root` can't be read.
 pub fn runs(root: &Path) -> Result<String, ReportError> {
-    let io_error = |error| ReportError::Io { path: root.to_owned(), error };
+    let io_error = |error| ReportError::Io {
+        path: root.to_owned(),
+        error,
+    };
     let mut folders: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(root).map_err(io_error)? {
         let path = entry.map_err(io_error)?.path();
@@ -27,14 +30,20 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
     let mut broken = Vec::new();
     for folder in folders {
         match Session::load(&folder) {
-            Ok(session) => rows.push((session.summary.started.clone(), row(&folder, &session.summary))),
+            Ok(session) => rows.push((
+                session.summary.started.clone(),
+                row(&folder, &session.summary),
+            )),
             // A folder of something else is none of this list's business.
             Err(ReadError::Foreign { .. }) => {}
             Err(error) => broken.push(error.to_string()),
         }
     }
     if rows.is_empty() && broken.is_empty() {
-        return Ok(format!("no session under {}; `headroom bench regimes` makes one\n", root.display()));
+        return Ok(format!(
+            "no session under {}; `headroom bench regimes` makes one\n",
+            root.display()
+        ));
     }
     rows.sort_by(|a, b| b.cmp(a));
     broken.sort();
@@ -42,7 +51,15 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
     if !rows.is_empty() {
         let mut table = Table::new();
         table.load_style(presets::ASCII_MARKDOWN);
-        table.set_header(["folder", "started", "experiment", "HAMi", "runs", "disturbed", "headline"]);
+        table.set_header([
+            "folder",
+            "started",
+            "experiment",
+            "HAMi",
+            "runs",
+            "disturbed",
+            "headline",
+        ]);
         table.add_rows(rows.into_iter().map(|(_, row)| row));
         text = table.to_string() + "\n";
     }
@@ -54,7 +71,11 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
 
 fn row(folder: &Path, summary: &Summary) -> Vec<String> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let disturbed = summary.runs.iter().filter(|r| !r.disturbed.is_empty()).count();
+    let disturbed = summary
+        .runs
+        .iter()
+        .filter(|r| !r.disturbed.is_empty())
+        .count();
     let state = match (summary.complete, disturbed) {
         (false, _) => "incomplete".to_owned(),
         (true, 0) => "no".to_owned(),
@@ -86,7 +107,11 @@ fn headline(summary: &Summary) -> String {
     if !makespans.is_empty() {
         return makespans.join(", ");
     }
-    let bound = || working().flat_map(|t| t.latency.values()).filter_map(|phases| phases.get("bound"));
+    let bound = || {
+        working()
+            .flat_map(|t| t.latency.values())
+            .filter_map(|phases| phases.get("bound"))
+    };
     let all: u64 = bound().map(|l| l.count).fold(0, u64::saturating_add);
     let never: u64 = bound().map(|l| l.censored).fold(0, u64::saturating_add);
     format!("{}: {} of {all} bound", run.arm, all.saturating_sub(never))

@@ -59,9 +59,15 @@ pub fn write(sessions: &[PathBuf], out_file: &Path) -> Result<(), ReportError> {
     if sessions.is_empty() {
         return Err(ReportError::NoSession);
     }
-    let materials: Vec<Material> = sessions.iter().map(|s| Material::load(s)).collect::<Result<_, _>>()?;
+    let materials: Vec<Material> = sessions
+        .iter()
+        .map(|s| Material::load(s))
+        .collect::<Result<_, _>>()?;
     let html = page::html(&materials)?;
-    let io_error = |path: &Path, error| ReportError::Io { path: path.to_owned(), error };
+    let io_error = |path: &Path, error| ReportError::Io {
+        path: path.to_owned(),
+        error,
+    };
     if let Some(parent) = out_file.parent() {
         fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
     }

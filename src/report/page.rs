@@ -9,7 +9,7 @@ use super::shell;
 use super::tables::{ArmTable, tables};
 use crate::charts::text::{clean, short};
 use crate::charts::theme::{GRID, INK, PAPER, SOFT, hex};
-use crate::charts::{Material, charts};
+use crate::charts::{Chart, DrawError, Material, charts, trends};
 use crate::run_folder::HamiKind;
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -27,6 +27,7 @@ struct Part {
     compress: f64,
     findings: Vec<String>,
     tables: Vec<ArmTable>,
+    verdicts: Vec<Verdict>,
     figures: Vec<Figure>,
     calls: Vec<Calls>,
     warnings: Vec<Warning>,
@@ -54,6 +55,15 @@ struct Warning {
     remedy: String,
 }
 
+/// A published shape and whether it was seen again.
+#[derive(Debug, Serialize)]
+struct Verdict {
+    arm: String,
+    claim: String,
+    holds: &'static str,
+    reason: String,
+}
+
 /// A component's API calls for each bound pod.
 #[derive(Debug, Serialize)]
 struct Calls {
@@ -69,26 +79,35 @@ struct Calls {
 /// If a chart can't be drawn, or the template fails.
 pub fn html(materials: &[Material]) -> Result<String, ReportError> {
     let parts: Vec<Part> = materials.iter().map(part).collect::<Result<_, _>>()?;
+    let over = trends(materials);
+    let over: Vec<Figure> = over
+        .iter()
+        .map(|(_, c)| figure(c.as_ref()))
+        .collect::<Result<_, _>>()?;
     let mut environment = Environment::new();
     // The name's end turns escaping on.
     environment.add_template("page.html", TEMPLATE)?;
-    let colours = context! { ink => hex(INK), soft => hex(SOFT), grid => hex(GRID), paper => hex(PAPER) };
+    let colours =
+        context! { ink => hex(INK), soft => hex(SOFT), grid => hex(GRID), paper => hex(PAPER) };
     let page = environment.get_template("page.html")?;
-    Ok(page.render(context! { parts => Value::from_serialize(&parts), colours })?)
+    Ok(page.render(context! {
+        parts => Value::from_serialize(&parts),
+        over => Value::from_serialize(&over),
+        colours,
+    })?)
 }
 
 fn part(material: &Material) -> Result<Part, ReportError> {
     let summary = &material.session.summary;
     let info = material.runs.first().map(|r| &r.run.info);
-    let mut figures = Vec::new();
-    for chart in charts(material) {
-        figures.push(Figure { title: chart.title(), svg: chart.svg()? });
-    }
-    let folder = material.session.dir.file_name().unwrap_or_default();
+    let figures = charts(material)
+        .iter()
+        .map(|c| figure(c.as_ref()))
+        .collect::<Result<_, _>>()?;
     Ok(Part {
         experiment: summary.experiment.clone(),
         started: summary.started.clone(),
-        folder: folder.to_string_lossy().into_owned(),
+        folder: material.folder().unwrap_or_default(),
         hami: summary.hami.label(),
         hami_sha256: summary.hami.sha256.clone(),
         builtin: summary.hami.source == HamiKind::Builtin,
@@ -96,22 +115,39 @@ fn part(material: &Material) -> Result<Part, ReportError> {
         compress: summary.compress,
         findings: findings(material),
         tables: tables(material),
+        verdicts: verdicts(material),
         figures,
         calls: calls(material),
         warnings: warnings(material),
         notes: material.notes.iter().map(|n| clean(n)).collect(),
-        programs: info.into_iter().flat_map(|i| &i.components).map(|(name, p)| {
-            [name.clone(), p.version.clone(), p.sha256.clone()]
-        }).collect(),
-        limits: info.into_iter().flat_map(|i| &i.client_limits).map(|(name, limit)| {
-            let limit = limit.map_or_else(|| "none".into(), |l| format!("{} a second, burst {}", l.qps, l.burst));
-            [name.clone(), limit]
-        }).collect(),
+        programs: info
+            .into_iter()
+            .flat_map(|i| &i.components)
+            .map(|(name, p)| [name.clone(), p.version.clone(), p.sha256.clone()])
+            .collect(),
+        limits: info
+            .into_iter()
+            .flat_map(|i| &i.client_limits)
+            .map(|(name, limit)| {
+                let limit = limit.map_or_else(
+                    || "none".into(),
+                    |l| format!("{} a second, burst {}", l.qps, l.burst),
+                );
+                [name.clone(), limit]
+            })
+            .collect(),
         evidence: info.map(|i| i.evidence.clone()).unwrap_or_default(),
         machine: info.map(|i| flat(&i.machine)).unwrap_or_default(),
         runs: runs(material),
         command: clean(&shell(&summary.command)),
         headroom: summary.headroom.clone(),
+    })
+}
+
+fn figure(chart: &dyn Chart) -> Result<Figure, DrawError> {
+    Ok(Figure {
+        title: chart.title(),
+        svg: chart.svg()?,
     })
 }
 
@@ -128,6 +164,28 @@ fn warnings(material: &Material) -> Vec<Warning> {
     .collect()
 }
 
+fn verdicts(material: &Material) -> Vec<Verdict> {
+    let arms = material.session.summary.arms.iter();
+    arms.flat_map(|arm| {
+        arm.claims.iter().map(|claim| Verdict {
+            arm: arm.name.clone(),
+            claim: claim.claim.clone(),
+            holds: holds(claim.holds),
+            reason: claim.reason.clone(),
+        })
+    })
+    .collect()
+}
+
+/// Whether a shape holds, in a word.
+fn holds(verdict: Option<bool>) -> &'static str {
+    match verdict {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "can't be judged",
+    }
+}
+
 fn calls(material: &Material) -> Vec<Calls> {
     let mut all = Vec::new();
     for run in material.shown() {
@@ -135,7 +193,10 @@ fn calls(material: &Material) -> Vec<Calls> {
             let sum: f64 = by_call.values().sum();
             let mut calls: Vec<_> = by_call.iter().collect();
             calls.sort_by(|a, b| b.1.total_cmp(a.1));
-            let words: Vec<String> = calls.iter().map(|(call, n)| format!("{call} {n:.2}")).collect();
+            let words: Vec<String> = calls
+                .iter()
+                .map(|(call, n)| format!("{call} {n:.2}"))
+                .collect();
             all.push(Calls {
                 arm: run.summary.arm.clone(),
                 component: component.clone(),
@@ -154,8 +215,13 @@ fn runs(material: &Material) -> Vec<[String; 5]> {
             format!("{}, repeat {}", r.arm, r.repeat),
             format!("{:.1} s", r.bring_up_secs),
             format!("{:.1} s", r.wall_secs),
-            r.accuracy.watch_lag_ms.map_or_else(|| "no audit log".into(), |l| format!("{:.0} ms", l.p99)),
-            format!("{:.1} s CPU, {:.0} MiB", r.harness.cpu_secs, r.harness.peak_rss_mib),
+            r.accuracy
+                .watch_lag_ms
+                .map_or_else(|| "no audit log".into(), |l| format!("{:.0} ms", l.p99)),
+            format!(
+                "{:.1} s CPU, {:.0} MiB",
+                r.harness.cpu_secs, r.harness.peak_rss_mib
+            ),
         ]
     })
     .collect()
@@ -174,7 +240,9 @@ fn flat(value: &serde_json::Value) -> Vec<[String; 2]> {
                     walk(format!("{name} {field}").trim(), value, rows);
                 }
             }
-            serde_json::Value::String(text) => rows.push([name.replace('_', " "), short(text, 200)]),
+            serde_json::Value::String(text) => {
+                rows.push([name.replace('_', " "), short(text, 200)])
+            }
             other => rows.push([name.replace('_', " "), short(&other.to_string(), 200)]),
         }
     }

@@ -24,22 +24,36 @@ pub fn show(session: &Path) -> Result<String, ReadError> {
         text.push_str(&clean(words));
         text.push('\n');
     };
-    line(&format!("{}, started {}, {}", summary.experiment, summary.started, material.session.dir.display()));
-    line(&format!("on {}, headroom {}", summary.hami.label(), summary.headroom));
+    line(&format!(
+        "{}, started {}, {}",
+        summary.experiment,
+        summary.started,
+        material.session.dir.display()
+    ));
+    line(&format!(
+        "on {}, headroom {}",
+        summary.hami.label(),
+        summary.headroom
+    ));
     line(&format!("$ {}", shell(&summary.command)));
     line("");
     for finding in findings(&material) {
         line(&format!("- {finding}"));
     }
     for table in tables(&material) {
-        let runs = if table.runs == 1 { "1 run".into() } else { format!("{} runs, median (range)", table.runs) };
+        let runs = if table.runs == 1 {
+            "1 run".into()
+        } else {
+            format!("{} runs, median (range)", table.runs)
+        };
         line("");
         line(&format!("arm {}: {runs}", table.arm));
         for row in text_table(&table).lines() {
             line(row);
         }
     }
-    let warnings = warnings(&summary.runs).chain(material.notes.iter().map(|n| format!("note: {n}")));
+    let warnings =
+        warnings(&summary.runs).chain(material.notes.iter().map(|n| format!("note: {n}")));
     for warning in warnings {
         line(&warning);
     }

@@ -47,7 +47,13 @@ const ALWAYS: [&str; 9] = [
 ];
 
 /// Figures of every class of request.
-const BY_CLASS: [&str; 5] = ["bound_count", "bound_p50_secs", "bound_p95_secs", "bound_p99_secs", "bound_max_secs"];
+const BY_CLASS: [&str; 5] = [
+    "bound_count",
+    "bound_p50_secs",
+    "bound_p95_secs",
+    "bound_p99_secs",
+    "bound_max_secs",
+];
 
 /// The tables of every arm.
 #[must_use]
@@ -57,8 +63,16 @@ pub fn tables(material: &Material) -> Vec<ArmTable> {
         let all = rows(material, arm);
         ArmTable {
             arm: arm.to_owned(),
-            runs: material.runs.iter().filter(|r| r.summary.arm == arm).count(),
-            published: all.iter().filter(|r| r.published.is_some()).cloned().collect(),
+            runs: material
+                .runs
+                .iter()
+                .filter(|r| r.summary.arm == arm)
+                .count(),
+            published: all
+                .iter()
+                .filter(|r| r.published.is_some())
+                .cloned()
+                .collect(),
             all,
         }
     })
@@ -71,7 +85,13 @@ fn rows(material: &Material, arm: &str) -> Vec<Row> {
     };
     let mut rows = Vec::new();
     for team in &run.summary.tenants {
-        let plan = run.run.info.plan.tenants.iter().find(|t| t.name == team.name);
+        let plan = run
+            .run
+            .info
+            .plan
+            .tenants
+            .iter()
+            .find(|t| t.name == team.name);
         let mut keys: Vec<String> = ALWAYS.map(String::from).into();
         if team.evictions > 0 {
             keys.push("evictions".into());
@@ -110,7 +130,9 @@ fn row(material: &Material, arm: &str, team: &str, key: &str) -> Option<Row> {
     Some(Row {
         team: team.to_owned(),
         figure: words(key),
-        measured: repeats.as_ref().map_or_else(|| "not measured".into(), |r| r.print(unit)),
+        measured: repeats
+            .as_ref()
+            .map_or_else(|| "not measured".into(), |r| r.print(unit)),
         published: published.map(|p| unit.print(p)),
         ratio: repeats.and_then(|r| r.ratio()).map(|r| format!("{r:.3}")),
     })

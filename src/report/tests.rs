@@ -26,11 +26,19 @@ fn a_report_has_the_published_figures_and_says_what_ran() {
         repeats: 2,
         ..Script::default()
     });
-    for published in ["458.8 s", "461.3 s", "1116.8 s", "18,352 card·s", "8,629 card·s"] {
+    for published in [
+        "458.8 s",
+        "461.3 s",
+        "1116.8 s",
+        "18,352 card·s",
+        "8,629 card·s",
+    ] {
         assert!(html.contains(published), "{published}");
     }
     assert!(html.contains("real HAMi v2.10.0-synthetic") && !html.contains("Not HAMi itself"));
-    assert!(html.contains("headroom bench regimes --hami &#x27;&#x2f;opt&#x2f;my hami&#x2f;scheduler&#x27;"));
+    assert!(html.contains(
+        "headroom bench regimes --hami &#x27;&#x2f;opt&#x2f;my hami&#x2f;scheduler&#x27;"
+    ));
     assert!(html.contains("80 ms &lt;late&gt;") && html.contains("close other programs"));
     assert!(html.contains("Synthetic CPU &lt;2 GHz&gt;"));
     for outside in ["<script", "src=", "href=", "url(", "@import"] {
@@ -40,14 +48,20 @@ fn a_report_has_the_published_figures_and_says_what_ran() {
 
 #[test]
 fn the_built_in_extender_is_never_passed_off_as_hami() {
-    let script = Script { builtin: true, ..Script::default() };
+    let script = Script {
+        builtin: true,
+        ..Script::default()
+    };
     let html = report(&script);
     assert!(html.contains("Not HAMi itself") && !html.contains("real HAMi"));
     let root = tempfile::tempdir().unwrap();
     let shown = show(&script.write(root.path())).unwrap();
     assert!(shown.contains("not HAMi itself"), "{shown}");
     let listed = runs(root.path()).unwrap();
-    assert!(listed.contains("builtin") && listed.contains("dedicated 45"), "{listed}");
+    assert!(
+        listed.contains("builtin") && listed.contains("dedicated 45"),
+        "{listed}"
+    );
 }
 
 #[test]

@@ -25,7 +25,10 @@ pub fn play(plan: &Plan, seed: u64) -> Played {
         };
         records.extend(own);
     }
-    let last = records.iter().filter_map(|r| r.finished_secs).fold(0.0, f64::max);
+    let last = records
+        .iter()
+        .filter_map(|r| r.finished_secs)
+        .fold(0.0, f64::max);
     if plan.observe_secs.is_none() {
         end_secs = last;
     }
@@ -35,7 +38,14 @@ pub fn play(plan: &Plan, seed: u64) -> Played {
     Played { records, end_secs }
 }
 
-fn blank(tenant: &TenantPlan, stage: &str, round: usize, index: usize, request: Request, via: Via) -> Record {
+fn blank(
+    tenant: &TenantPlan,
+    stage: &str,
+    round: usize,
+    index: usize,
+    request: Request,
+    via: Via,
+) -> Record {
     Record {
         tenant: tenant.name.clone(),
         name: format!("{stage}-{round}-{index:03}"),
@@ -65,14 +75,19 @@ fn members(tenant: &TenantPlan) -> Vec<(Record, &Round, Option<f64>)> {
             while let Some(at) = groups.iter().position(|(g, done)| *done < g.count) {
                 // In turn, if the round is interleaved: the group with the smallest share done goes next.
                 let at = if round.interleave {
-                    let share = |(g, done): &(&crate::plan::Group, u32)| f64::from(*done) / f64::from(g.count);
-                    (0..groups.len()).min_by(|a, b| share(&groups[*a]).total_cmp(&share(&groups[*b]))).unwrap()
+                    let share = |(g, done): &(&crate::plan::Group, u32)| {
+                        f64::from(*done) / f64::from(g.count)
+                    };
+                    (0..groups.len())
+                        .min_by(|a, b| share(&groups[*a]).total_cmp(&share(&groups[*b])))
+                        .unwrap()
                 } else {
                     at
                 };
                 let group = groups[at].0;
                 groups[at].1 += 1;
-                let mut record = blank(tenant, &stage.name, number, index, group.request, group.via);
+                let mut record =
+                    blank(tenant, &stage.name, number, index, group.request, group.via);
                 record.run_secs = group.run_secs;
                 all.push((record, round, group.run_secs));
                 index += 1;
@@ -165,5 +180,95 @@ fn cut(record: &mut Record, end_secs: f64) {
         late(&mut attempt.bound_secs);
         late(&mut attempt.bound_audit_secs);
         late(&mut attempt.running_secs);
+    }
+}
+
+/// A task that ran on a machine, was stopped, and perhaps bound again on another machine.
+pub fn task(
+    team: &str,
+    cards: u32,
+    node: u32,
+    [running, stopped]: [f64; 2],
+    again: Option<(u32, f64)>,
+) -> Record {
+    let request = Request {
+        cards,
+        gpumem_mib: None,
+        gpucores: None,
+    };
+    let attempt = |node: u32, at: f64| Attempt {
+        admitted_secs: Some(at - 0.2),
+        pod: Some(format!("{team}-{node}")),
+        pod_uid: Some(format!("{team}-{node}-{at}")),
+        pod_created_secs: Some(at - 0.1),
+        bound_secs: Some(at),
+        bound_audit_secs: Some(at),
+        node: Some(format!("gpu-{node:02}")),
+        running_secs: Some(at),
+        ..Attempt::default()
+    };
+    let mut first = attempt(node, running);
+    if stopped.is_finite() {
+        first.ended_secs = Some(stopped);
+        first.released_secs = Some(stopped + 0.1);
+        first.end = AttemptEnd::Preempted;
+    }
+    Record {
+        tenant: team.to_owned(),
+        name: format!("task-{node}-{running:.3}"),
+        stage: "tasks".into(),
+        round: 0,
+        class: request.class(),
+        request,
+        via: Via::Job,
+        run_secs: None,
+        intended_secs: running - 0.5,
+        submitted_secs: Some(running - 0.5),
+        created_secs: Some(running - 0.4),
+        error: None,
+        attempts: [first]
+            .into_iter()
+            .chain(again.map(|(node, at)| attempt(node, at)))
+            .collect(),
+        finished_secs: None,
+        outcome: Outcome::Unfinished,
+    }
+}
+
+/// Others hold every card of 50 machines; research asks for five whole machines, five are cleared one after the other,
+/// and one of the five lands on a machine where nothing was stopped.
+pub fn preemption(_: &Plan, _: u64) -> Played {
+    let mut records = Vec::new();
+    for node in 0..50 {
+        for card in 0..8 {
+            let at = -30.0 + f64::from(node) * 0.1 + f64::from(card) * 0.01;
+            let stopped = 20.0 + f64::from(node) * 11.0 + f64::from(card) * 0.8;
+            // Machine 49 has been idle all along.
+            match node {
+                49 => {}
+                0..5 => records.push(task(
+                    "others",
+                    1,
+                    node,
+                    [at, stopped],
+                    (card < 5).then_some((30 + node, stopped + 9.0)),
+                )),
+                _ => records.push(task("others", 1, node, [at, f64::INFINITY], None)),
+            }
+        }
+    }
+    for node in [0, 1, 2, 3, 49] {
+        let at = 31.0 + f64::from(node % 40) * 11.0;
+        let mut landing = task("research", 8, node, [at, f64::INFINITY], None);
+        landing.name = format!("whole-{node}");
+        landing.intended_secs = 5.0;
+        records.push(landing);
+    }
+    for (i, record) in records.iter_mut().enumerate() {
+        record.name = format!("{}-{i:03}", record.name);
+    }
+    Played {
+        records,
+        end_secs: 150.0,
     }
 }
