@@ -186,7 +186,12 @@ async fn observe(
     cancel: &CancellationToken,
 ) -> anyhow::Result<Seen> {
     let census = cluster.census();
-    let pids = Pids::new(census);
+    let pids = Pids::new(move || {
+        let running = census().into_iter();
+        running
+            .map(|(name, pid)| (name, pid.unsigned_abs()))
+            .collect()
+    });
     let observer = Observer::start(client, clock.clone(), plan, writer.clone(), pids).await?;
     let observer = Arc::new(observer);
     let driver = Driver::new(client.clone(), clock.clone(), observer.clone());
@@ -283,16 +288,12 @@ fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
     ComponentExit {
         secs,
         component: exit.component.clone(),
-        pid: exit.pid,
-        at: exit.at.clone(),
-        cause: exit.cause.name().into(),
-        code: exit.code,
-        signal: exit.signal.clone(),
-        ran_secs: exit.ran_secs,
+        pid: exit.pid.unsigned_abs(),
+        cause: format!("{} ({})", exit.cause.name(), exit.how()),
+        uptime_secs: exit.ran_secs,
         cpu_secs: exit.cpu_secs,
         peak_rss_mib: exit.peak_rss_mib,
-        restart_delay_secs: exit.restart_delay_secs,
-        last_lines: exit.last_lines.clone(),
+        restarted: exit.restart_delay_secs.is_some(),
     }
 }
 
