@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::components::HamiChoice;
-use crate::extender;
+use crate::{clearer, extender};
 use crate::plan::Policy;
 
 /// Benchmark GPU-sharing policy on a real Kubernetes control plane with fake cards.
@@ -63,6 +63,11 @@ pub enum Command {
         after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread"
     )]
     Extender(extender::Args),
+    /// Run the node clearer alone: it empties a machine for a waiting whole-machine request
+    #[command(
+        after_help = "Example: KUBECONFIG=… headroom clearer --scope headroom.dev/group=shared --allow background"
+    )]
+    Clearer(clearer::Args),
 }
 
 /// Options of `bench`.

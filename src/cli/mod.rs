@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use crate::cluster::clear_leftovers;
 use crate::components::{Cache, ComponentsError, Verdict};
 use crate::plan::{self, PlanError};
-use crate::{components, extender};
+use crate::{clearer, components, extender};
 
 pub use args::{BenchArgs, Cli, Command, ShapeArgs, UpArgs};
 
@@ -74,9 +74,13 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         components: cli.components,
     };
     match cli.command {
-        // A program under a cluster of its own: it must not touch other clusters' leftovers.
+        // Programs under a cluster of their own: they must not touch other clusters' leftovers.
         Command::Extender(args) => {
             extender::run(args).await?;
+            Ok(Exit::Done)
+        }
+        Command::Clearer(args) => {
+            clearer::run(args).await?;
             Ok(Exit::Done)
         }
         Command::Doctor => Ok(doctor(&place).await),
