@@ -325,6 +325,7 @@ impl<A: Api> Clearing<A> {
     /// One of them must not be stopped, or the API server refuses.
     pub async fn stop(&self, pods: &[Pod]) -> Result<(), Halt> {
         let world = self.api.world();
+        let memory = facts::node_cards(&self.node, &self.args.card_resource).memory_mib;
         let mut done = HashSet::new();
         for pod in pods
             .iter()
@@ -337,7 +338,7 @@ impl<A: Api> Clearing<A> {
             if facts::is_kueues(pod) && world.workload_of(pod).is_none() {
                 continue;
             }
-            let victim = decide::victim(&world, pod, &self.node, &self.args, self.api.now());
+            let victim = decide::victim(&world, pod, memory, &self.args, self.api.now());
             if !decide::may_stop(&world, pod, &self.args) || victim.priority > self.state.priority {
                 let detail = format!("{}/{} must not be stopped", victim.namespace, victim.pod);
                 return Err(Halt::new(FailReason::Blocked, detail));

@@ -164,7 +164,7 @@ impl<A: Api> Controller<A> {
 
     /// Takes up clearings that an earlier process left.
     async fn resume(&mut self, world: &World) {
-        for node in &world.nodes {
+        for node in world.nodes.iter().map(|m| &m.node) {
             let name = node.name_any();
             let state = match State::of(node) {
                 None => continue,
@@ -289,7 +289,7 @@ pub async fn put_everything_back<A: Api>(api: &A, log: &Log) {
     loop {
         let world = api.world();
         let mut left = world.workloads.iter().any(|w| w.stopped_by.is_some());
-        for node in &world.nodes {
+        for node in world.nodes.iter().map(|m| &m.node) {
             let Some(Ok(state)) = State::of(node) else {
                 continue;
             };

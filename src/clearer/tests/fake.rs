@@ -13,7 +13,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::clearer::api::{Api, ApiError};
-use crate::clearer::facts::World;
+use crate::clearer::facts::{Machine, World};
 use crate::clearer::workload::{Quota, Workload};
 
 /// Length of a step.
@@ -347,7 +347,11 @@ impl Cluster {
     }
 
     fn world(&self) -> World {
-        let nodes = self.nodes.values().map(|n| Arc::new(typed(n))).collect();
+        let nodes = self
+            .nodes
+            .values()
+            .map(|n| Machine::new(typed(n), "nvidia.com/gpu"))
+            .collect();
         let pods = self.pods.values().map(|p| Arc::new(typed(p))).collect();
         let workloads = self
             .workloads
