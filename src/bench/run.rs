@@ -138,6 +138,7 @@ pub async fn run(
         bring_up_secs,
         wall_secs: started.elapsed().as_secs_f64(),
         restarts: restarts(&exits),
+        client_limits: info.client_limits,
         disturbed,
     };
     let summary = figures::conclude(

@@ -5,6 +5,7 @@
 mod args;
 mod bench;
 mod cluster;
+mod experiments;
 mod signals;
 
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 
 use crate::cluster::clear_leftovers;
 use crate::components::{Cache, ComponentsError, Verdict};
-use crate::plan::{self, PlanError};
+use crate::plan::PlanError;
 use crate::{clearer, components, extender};
 
 pub use args::{BenchArgs, Cli, Command, ShapeArgs, UpArgs};
@@ -85,7 +86,11 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         }
         Command::Doctor => Ok(doctor(&place).await),
         Command::List => {
-            list();
+            experiments::list()?;
+            Ok(Exit::Done)
+        }
+        Command::Explain { experiment } => {
+            experiments::explain(&experiment)?;
             Ok(Exit::Done)
         }
         Command::Bench(args) => bench::bench(&place, args).await,
@@ -157,11 +162,5 @@ async fn doctor(place: &Place) -> Exit {
         Exit::Failed
     } else {
         Exit::Done
-    }
-}
-
-fn list() {
-    for (name, title) in plan::names() {
-        println!("{name:<14} {title}");
     }
 }
