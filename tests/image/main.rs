@@ -4,6 +4,7 @@
 //! program compiled here that needs a library which only the image has, so that running it proves that the right files
 //! were taken out and that the image's own loader finds them.
 
+mod environment;
 mod fetches;
 mod image;
 mod proxy;
@@ -51,15 +52,23 @@ impl Sandbox {
     }
 
     async fn fetch(&self, image: &str, registry: &str) -> Result<FetchedHami, ImageError> {
+        self.fetch_from(image, &at(registry)).await
+    }
+
+    async fn fetch_from(
+        &self,
+        image: &str,
+        registry: &Registry,
+    ) -> Result<FetchedHami, ImageError> {
         let image: ImageRef = image.parse().unwrap();
-        fetch_scheduler(&image, &at(registry), &self.cache(), &|_| ()).await
+        fetch_scheduler(&image, registry, &self.cache(), &|_| ()).await
     }
 }
 
-/// The registry at an address, with time-outs that a loopback never needs.
+/// The registry at an address, with time-outs that only a test machine under heavy load comes near.
 fn at(address: &str) -> Registry {
     let registry: Registry = address.parse().unwrap();
-    registry.with_timeouts(Duration::from_secs(1), Duration::from_secs(2))
+    registry.with_timeouts(Duration::from_mins(1), Duration::from_mins(2))
 }
 
 fn names(folder: &Path) -> BTreeSet<String> {
@@ -72,6 +81,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
 }
 
 /// What the fetched scheduler prints when it is started as the harness would start it.
+#[track_caller]
 fn run(fetched: &FetchedHami) -> String {
     let output = std::process::Command::new(&fetched.program)
         .args(&fetched.leading_args)

@@ -1,21 +1,26 @@
 //! Fetches that must fail: each with a clear error, nothing in the cache, nothing beside it.
 
-use headroom::components::image::ImageError;
+use headroom::components::image::{ImageError, Registry};
 use serde_json::json;
+use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use super::Sandbox;
 use super::image::{
     self, Image, Layer, Programs, architecture, digest, gzip, other_architecture, push_index,
 };
 use super::proxy::Proxy;
 use super::registry::TestRegistry;
+use super::{Sandbox, at};
 
 /// Fetches `image` and hands back the error, after a look at what was left.
 async fn refused(image: &str, registry: &str) -> ImageError {
+    refused_by(image, &at(registry)).await
+}
+
+async fn refused_by(image: &str, registry: &Registry) -> ImageError {
     let sandbox = Sandbox::new();
     let error = sandbox
-        .fetch(image, registry)
+        .fetch_from(image, registry)
         .await
         .expect_err("was fetched");
     sandbox.assert_empty();
@@ -92,8 +97,21 @@ async fn blobs_and_manifests_that_were_tampered_with() {
         matches!(&error, ImageError::WrongDigest { expected, .. } if *expected == pushed.layers[1]),
         "{error}"
     );
+    // Flipped back it is right again, so that it was the digest that counted.
     flip(&pushed.layers[1]);
     Sandbox::new().fetch("image", address).await.unwrap();
+
+    let text = std::fs::read_to_string(registry.blob_file(&pushed.digest)).unwrap();
+    let other = digest(b"another layer");
+    std::fs::write(
+        registry.blob_file(&pushed.digest),
+        text.replace(&pushed.layers[1], &other),
+    )
+    .unwrap();
+    for image in ["image".to_owned(), format!("image@{}", pushed.digest)] {
+        let error = refused(&image, address).await;
+        assert!(matches!(error, ImageError::WrongDigest { .. }), "{error}");
+    }
 
     let wrong = format!("image@{}", digest(b"another manifest"));
     assert!(matches!(
@@ -302,6 +320,10 @@ async fn connections_that_are_always_cut() {
 
 #[tokio::test]
 async fn nobody_answers() {
+    let short = |address: &str| {
+        let registry: Registry = address.parse().unwrap();
+        registry.with_timeouts(Duration::from_millis(300), Duration::from_millis(600))
+    };
     // Refused.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -312,7 +334,7 @@ async fn nobody_answers() {
 
     // Accepted, then silence.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let error = refused("image", &silent.local_addr().unwrap().to_string()).await;
+    let error = refused_by("image", &short(&silent.local_addr().unwrap().to_string())).await;
     assert!(error.is_unreachable());
     assert_says(&error, "no answer in time");
 
@@ -322,16 +344,13 @@ async fn nobody_answers() {
     let hole = socket.listen(1).unwrap();
     let address = hole.local_addr().unwrap();
     let mut queue = Vec::new();
-    while let Ok(Ok(stream)) = tokio::time::timeout(
-        std::time::Duration::from_millis(200),
-        TcpStream::connect(address),
-    )
-    .await
+    while let Ok(Ok(stream)) =
+        tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(address)).await
     {
         queue.push(stream);
         assert!(queue.len() < 100, "the queue does not fill");
     }
-    let error = refused("image", &address.to_string()).await;
+    let error = refused_by("image", &short(&address.to_string())).await;
     assert!(error.is_unreachable());
 
     // Something answers that is no registry.

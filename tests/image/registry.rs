@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 /// A running registry, stopped and removed when dropped.
@@ -19,6 +18,18 @@ pub struct TestRegistry {
 impl TestRegistry {
     /// Starts an empty registry; none, and a line that says so, where it cannot be built.
     pub fn start() -> Option<Self> {
+        Self::start_with("")
+    }
+
+    /// Starts one that speaks TLS only, with this certificate and key.
+    pub fn start_tls(certificate: &Path, key: &Path) -> Option<Self> {
+        let (certificate, key) = (certificate.display(), key.display());
+        Self::start_with(&format!(
+            ", tls: {{certificate: {certificate}, key: {key}}}"
+        ))
+    }
+
+    fn start_with(http_settings: &str) -> Option<Self> {
         let program = match built() {
             Ok(program) => program,
             Err(why) => {
@@ -42,7 +53,7 @@ impl TestRegistry {
             format!(
                 "version: 0.1\nlog: {{level: info, formatter: text}}\n\
                  storage: {{filesystem: {{rootdirectory: {}}}, delete: {{enabled: true}}}}\n\
-                 http: {{addr: '127.0.0.1:0'}}\n",
+                 http: {{addr: '127.0.0.1:0'{http_settings}}}\n",
                 data.display()
             ),
         )
@@ -102,10 +113,7 @@ fn built() -> Result<&'static Path, String> {
 fn build() -> Result<PathBuf, String> {
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/registry");
     let go_sum = std::fs::read(module.join("go.sum")).map_err(|e| e.to_string())?;
-    let key: String = Sha256::digest(&go_sum)[..6]
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
+    let key = &super::image::digest(&go_sum)[7..19];
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let program = folder.join(format!("registry-{key}"));
     if program.exists() {

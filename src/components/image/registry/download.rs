@@ -108,7 +108,8 @@ impl Puller {
     fn blob_fault(&self, digest: &str, e: OciDistributionError) -> Result<Attempt, ImageError> {
         match e {
             OciDistributionError::RequestError(e) => Ok(Attempt::Cut(lowest_cause(&e))),
-            OciDistributionError::ServerError { code, .. } if code == 429 || code >= 500 => {
+            // 416: the registry has less than the manifest says.
+            OciDistributionError::ServerError { code, .. } if matches!(code, 416 | 429 | 500..) => {
                 Ok(Attempt::Cut(format!("HTTP status {code}")))
             }
             e => Err(match self.explain(e) {
