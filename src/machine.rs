@@ -89,6 +89,21 @@ pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
+/// CPU time that all cores together have been busy since boot, seconds; `None` if the kernel does not tell.
+#[must_use]
+pub fn busy_cpu_secs() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let ticks: Vec<f64> = line
+        .split_ascii_whitespace()
+        .map_while(|n| n.parse().ok())
+        .collect();
+    // proc(5): user, nice, system, idle, iowait, irq, softirq, steal, in ticks of 1/100 s. What a hypervisor stole was
+    // not to be had either.
+    let busy = [0, 1, 2, 5, 6, 7].into_iter().filter_map(|i| ticks.get(i));
+    Some(busy.sum::<f64>() / 100.0)
+}
+
 /// Load averages over 1, 5 and 15 minutes.
 #[must_use]
 pub fn load() -> Option<[f64; 3]> {

@@ -5,9 +5,11 @@
 //!
 //! - [`session`]: the runs of one command, in interleaved order
 //! - [`run`]: one run
+//! - [`foreign`]: CPU time of other programs meanwhile
 //! - [`progress`]: what a user sees meanwhile
 //! - [`table`]: what a user sees at the end
 
+mod foreign;
 pub mod progress;
 pub mod run;
 pub mod session;

@@ -13,6 +13,7 @@ use futures::future::join_all;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
+use super::foreign::Mark;
 use super::progress::Progress;
 use crate::cluster::{self, Cause, Cluster, Exit, Programs};
 use crate::driver::Driver;
@@ -106,7 +107,7 @@ pub async fn run(
     };
     let Seen {
         mut observation,
-        interrupted,
+        mut disturbed,
     } = seen;
     for exit in &exits {
         writer.exit(&component_exit(exit, &clock));
@@ -121,7 +122,6 @@ pub async fn run(
     .await
     .context("joining the audit log")?;
     observation.records = records;
-    let mut disturbed: Vec<Disturbance> = interrupted.into_iter().collect();
     let audit = joined
         .map_err(|error| {
             disturbed.push(Disturbance {
@@ -138,6 +138,7 @@ pub async fn run(
         bring_up_secs,
         wall_secs: started.elapsed().as_secs_f64(),
         restarts: restarts(&exits),
+        client_limits: info.client_limits,
         disturbed,
     };
     let summary = figures::conclude(
@@ -173,8 +174,8 @@ pub async fn bring_up(
 /// What came of the observation.
 struct Seen {
     observation: Observation,
-    /// Set if it ended before it should.
-    interrupted: Option<Disturbance>,
+    /// What the observation itself cannot see: an early end, other programs.
+    disturbed: Vec<Disturbance>,
 }
 
 async fn observe(
@@ -186,21 +187,31 @@ async fn observe(
     cancel: &CancellationToken,
 ) -> anyhow::Result<Seen> {
     let census = cluster.census();
-    let pids = Pids::new(census);
+    let pids = Pids::new(move || {
+        let running = census().into_iter();
+        running
+            .map(|(name, pid)| (name, pid.unsigned_abs()))
+            .collect()
+    });
     let observer = Observer::start(client, clock.clone(), plan, writer.clone(), pids).await?;
     let observer = Arc::new(observer);
     let driver = Driver::new(client.clone(), clock.clone(), observer.clone());
     let (background, foreground): (Vec<&TenantPlan>, Vec<&TenantPlan>) =
         plan.tenants.iter().partition(|t| t.background);
     let mut progress = Progress::new(plan, plan::expected_secs(plan));
+    let before = Mark::now(&cluster.components());
 
     let work = async {
-        prepare(&driver, &observer, clock, &background).await;
+        let prepared = prepare(&driver, &observer, clock, &background);
+        // Background work that finds no place must not keep the run waiting for ever: what is there is there.
+        let _ = tokio::time::timeout(Duration::from_secs_f64(plan.give_up_secs), prepared).await;
         observer.start_clock();
         let names: Vec<&str> = foreground.iter().map(|t| t.name.as_str()).collect();
         let played = join_all(foreground.iter().map(|team| driver.play(team, 0.0)));
-        let window = plan.observe_secs.unwrap_or(f64::INFINITY);
-        let limit_secs = window.min(plan.give_up_secs);
+        let limit_secs = plan
+            .observe_secs
+            .unwrap_or(f64::INFINITY)
+            .min(plan.give_up_secs);
         let all = async {
             played.await;
             observer.all_done(&names).await;
@@ -227,9 +238,12 @@ async fn observe(
     drop(driver);
     let settle = if all_done { SETTLE } else { Duration::ZERO };
     let observation = observer.finish(settle).await;
+    let busy = before
+        .zip(Mark::now(&cluster.components()))
+        .and_then(|(a, b)| a.disturbance(b));
     Ok(Seen {
         observation,
-        interrupted,
+        disturbed: interrupted.into_iter().chain(busy).collect(),
     })
 }
 
@@ -283,16 +297,12 @@ fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
     ComponentExit {
         secs,
         component: exit.component.clone(),
-        pid: exit.pid,
-        at: exit.at.clone(),
-        cause: exit.cause.name().into(),
-        code: exit.code,
-        signal: exit.signal.clone(),
-        ran_secs: exit.ran_secs,
+        pid: exit.pid.unsigned_abs(),
+        cause: format!("{} ({})", exit.cause.name(), exit.how()),
+        uptime_secs: exit.ran_secs,
         cpu_secs: exit.cpu_secs,
         peak_rss_mib: exit.peak_rss_mib,
-        restart_delay_secs: exit.restart_delay_secs,
-        last_lines: exit.last_lines.clone(),
+        restarted: exit.restart_delay_secs.is_some(),
     }
 }
 

@@ -45,6 +45,8 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
             run.harness.max_submit_lateness_ms,
         );
     }
+    text += &calls(run);
+    text += &unplaced(run);
     for disturbance in &run.disturbed {
         let _ = writeln!(
             text,
@@ -147,6 +149,58 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
         }
     }
     table.to_string()
+}
+
+/// Who spends its client limit on what: API calls per bound pod, and the rate of binds that each limit allows.
+fn calls(run: &RunSummary) -> String {
+    let mut text = String::new();
+    for (component, ceiling) in &run.bind_rate.ceiling_per_sec {
+        let Some(calls) = run.calls_per_pod.get(component) else {
+            continue;
+        };
+        let total: f64 = calls.values().sum();
+        let mut by_verb: Vec<(&String, &f64)> = calls.iter().collect();
+        by_verb.sort_by(|a, b| b.1.total_cmp(a.1));
+        let most: Vec<String> = by_verb
+            .iter()
+            .take(4)
+            .map(|(verb, n)| format!("{verb} {n:.2}"))
+            .collect();
+        let _ = writeln!(
+            text,
+            "{component}: {total:.2} API calls a bound pod ({}, …); its limit allows {ceiling:.2} pods/s",
+            most.join(", "),
+        );
+    }
+    if let Some(rate) = run.bind_rate.measured_per_sec {
+        let _ = writeln!(text, "measured: {rate:.2} pods/s bound");
+    }
+    text
+}
+
+/// Why whole machines found no place: idle cards, and on how many machines they were.
+fn unplaced(run: &RunSummary) -> String {
+    let mut text = String::new();
+    for request in &run.unplaced {
+        let free = &request.at_end;
+        let machines: Vec<String> = free
+            .machines
+            .iter()
+            .map(|(cards, n)| format!("{n} × {cards}"))
+            .collect();
+        let share = free
+            .unusable_share
+            .map_or(NOTHING.into(), |s| format!("{:.0} %", s * 100.0));
+        let _ = writeln!(
+            text,
+            "{} {} found no whole machine: {} cards idle, {share} of them on machines in use (machines × idle cards: {})",
+            request.tenant,
+            request.name,
+            free.idle_cards,
+            machines.join(", "),
+        );
+    }
+    text
 }
 
 /// Renders what the session's runs say together: for each arm its figures over the repeats beside those published, and

@@ -17,6 +17,7 @@ use super::handover;
 use super::log::{ClearingTag, Event, FailReason, Log, StoppedTask};
 use super::state::{CLEARED_FOR, CLEARING, FAILED_AT, LOST, Phase, RESERVED, State};
 use super::strategy::{self, Strategy};
+use super::workload::Workload;
 
 /// Taint that the node lifecycle controller adds to cordoned nodes.
 const CORDON_TAINT: &str = "node.kubernetes.io/unschedulable";
@@ -106,8 +107,8 @@ impl<A: Api> Clearing<A> {
         }
     }
 
-    /// Runs it to its end. Returns when the node is put back (or gone), and never before.
-    pub async fn run(mut self) {
+    /// Runs it to its end. Returns when the node is put back (or gone), and never before; true if it was in vain.
+    pub async fn run(mut self) -> bool {
         let strategy = strategy::named::<A>(self.state.strategy);
         let halted = handover::halted(self.api.clone(), self.state.clone(), self.node.name_any());
         let end = tokio::select! {
@@ -141,6 +142,7 @@ impl<A: Api> Clearing<A> {
             in_vain,
         )
         .await;
+        in_vain
     }
 
     async fn work(&mut self, strategy: &dyn Strategy<A>) -> Result<Arc<Pod>, Halt> {
@@ -316,13 +318,14 @@ impl<A: Api> Clearing<A> {
     }
 
     /// Tells tasks to stop: through Kueue those that are Kueue's, by eviction the others. Returns without waiting for
-    /// them; what could not be stopped yet (a budget, a Workload not seen yet) is to be tried again.
+    /// them; what could not be stopped yet (a budget, a Workload not seen yet, a lost call) is to be tried again.
     ///
     /// # Errors
     ///
     /// One of them must not be stopped, or the API server refuses.
     pub async fn stop(&self, pods: &[Pod]) -> Result<(), Halt> {
         let world = self.api.world();
+        let memory = facts::node_cards(&self.node, &self.args.card_resource).memory_mib;
         let mut done = HashSet::new();
         for pod in pods
             .iter()
@@ -335,7 +338,7 @@ impl<A: Api> Clearing<A> {
             if facts::is_kueues(pod) && world.workload_of(pod).is_none() {
                 continue;
             }
-            let victim = decide::victim(&world, pod, &self.node, &self.args, self.api.now());
+            let victim = decide::victim(&world, pod, memory, &self.args, self.api.now());
             if !decide::may_stop(&world, pod, &self.args) || victim.priority > self.state.priority {
                 let detail = format!("{}/{} must not be stopped", victim.namespace, victim.pod);
                 return Err(Halt::new(FailReason::Blocked, detail));
@@ -344,27 +347,45 @@ impl<A: Api> Clearing<A> {
                 Some(w) if done.contains(&w.uid) => Ok(()),
                 Some(w) if !w.active || w.finished => continue,
                 Some(w) => {
-                    let lost = w.lost_card_seconds + victim.card_seconds;
-                    let patch = json!({
-                        "metadata": { "annotations": { CLEARING: self.state.id, LOST: format!("{lost:.1}") } },
-                        "spec": { "active": false },
-                    });
                     done.insert(w.uid.clone());
-                    persist(|| self.api.patch_workload(&w.namespace, &w.name, &patch)).await
+                    self.deactivate(w, victim.card_seconds).await
                 }
-                None => persist(|| self.api.evict(&victim.namespace, &victim.pod, &uid)).await,
+                None => self.api.evict(&victim.namespace, &victim.pod, &uid).await,
             };
             match stopped {
                 Ok(()) => self.stopped(uid, victim),
-                Err(ApiError::NotFound) => {}
+                Err(ApiError::NotFound | ApiError::Conflict) => {}
                 Err(ApiError::Budget) => self.say(Event::BudgetHolds {
                     victim_namespace: victim.namespace,
                     victim_pod: victim.pod,
                 }),
+                Err(ApiError::Transient(why)) => {
+                    tracing::warn!(
+                        "stopping {}/{}: {why}; trying again",
+                        victim.namespace,
+                        victim.pod
+                    );
+                }
                 Err(e) => return Err(Halt::new(FailReason::Refused, e.to_string())),
             }
         }
         Ok(())
+    }
+
+    /// Takes a Workload out of Kueue's hands until [`super::sweep`] gives it back.
+    async fn deactivate(&self, workload: &Workload, card_seconds: f64) -> Result<(), ApiError> {
+        let lost = workload.lost_card_seconds + card_seconds;
+        // The resourceVersion: a stop that was already carried out and undone must not be repeated.
+        let patch = json!({
+            "metadata": {
+                "resourceVersion": workload.resource_version,
+                "annotations": { CLEARING: self.state.id, LOST: format!("{lost:.1}") },
+            },
+            "spec": { "active": false },
+        });
+        self.api
+            .patch_workload(&workload.namespace, &workload.name, &patch)
+            .await
     }
 
     fn was_told(&self, uid: &str) -> bool {

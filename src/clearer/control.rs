@@ -105,6 +105,7 @@ pub async fn drive<A: Api>(api: &A, args: &Arc<Args>, log: &Log) {
         running: HashMap::new(),
         finished: HashSet::new(),
         hopeless: HashSet::new(),
+        tried: HashMap::new(),
         tasks: JoinSet::new(),
     };
     let mut changes = api.changes();
@@ -129,7 +130,10 @@ struct Controller<A: Api> {
     finished: HashSet<String>,
     /// Requests for which no node was found, so that it is said once.
     hopeless: HashSet<String>,
-    tasks: JoinSet<String>,
+    /// Nodes cleared in vain by this process, by request: the annotation may not have come back by the watch yet.
+    tried: HashMap<String, u32>,
+    /// Each returns its node, and whether it was in vain.
+    tasks: JoinSet<(String, bool)>,
 }
 
 impl<A: Api> Controller<A> {
@@ -144,10 +148,11 @@ impl<A: Api> Controller<A> {
         sweep::sweep(&self.api, &self.log, &world, &running).await;
     }
 
-    fn ended(&mut self, ended: Result<String, tokio::task::JoinError>) {
+    fn ended(&mut self, ended: Result<(String, bool), tokio::task::JoinError>) {
         match ended {
-            Ok(node) => {
+            Ok((node, in_vain)) => {
                 if let Some(state) = self.running.remove(&node) {
+                    *self.tried.entry(state.request.uid).or_insert(0) += u32::from(in_vain);
                     self.finished.insert(state.id);
                 }
             }
@@ -159,7 +164,7 @@ impl<A: Api> Controller<A> {
 
     /// Takes up clearings that an earlier process left.
     async fn resume(&mut self, world: &World) {
-        for node in &world.nodes {
+        for node in world.nodes.iter().map(|m| &m.node) {
             let name = node.name_any();
             let state = match State::of(node) {
                 None => continue,
@@ -200,7 +205,8 @@ impl<A: Api> Controller<A> {
             .retain(|uid| waiting.iter().any(|r| r.target.uid == *uid));
         for request in waiting {
             let room = self.running.len() < self.args.max_clearings as usize;
-            if !room || self.is_served(world, &request) {
+            let tried = self.tried.get(&request.target.uid).copied().unwrap_or(0);
+            if !room || tried >= self.args.attempts || self.is_served(world, &request) {
                 continue;
             }
             let taken: HashSet<String> = self.running.keys().cloned().collect();
@@ -270,8 +276,8 @@ impl<A: Api> Controller<A> {
             guarded,
         );
         self.tasks.spawn(async move {
-            clearing.run().await;
-            name
+            let in_vain = clearing.run().await;
+            (name, in_vain)
         });
     }
 }
@@ -283,7 +289,7 @@ pub async fn put_everything_back<A: Api>(api: &A, log: &Log) {
     loop {
         let world = api.world();
         let mut left = world.workloads.iter().any(|w| w.stopped_by.is_some());
-        for node in &world.nodes {
+        for node in world.nodes.iter().map(|m| &m.node) {
             let Some(Ok(state)) = State::of(node) else {
                 continue;
             };

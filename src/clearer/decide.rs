@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use kube::core::SelectorExt as _;
 
 use super::args::{Args, Trigger};
-use super::facts::{self, World};
+use super::facts::{self, Machine, World};
 use super::state::{ATTEMPTS, CLEARED_NODE, CLEARING, FAILED_AT, RequestKind, RequestRef};
 use super::workload::Workload;
 
@@ -153,9 +153,8 @@ fn whole_cards(spec: &PodSpec, args: &Args) -> Option<u32> {
 
 /// True if the request needs every card of some node in scope.
 fn is_whole_machine(world: &World, request: &Request, args: &Args) -> bool {
-    world.nodes.iter().any(|node| {
-        args.scope.matches(node.labels())
-            && facts::node_cards(node, &args.card_resource).count == request.cards
+    world.nodes.iter().any(|machine| {
+        args.scope.matches(machine.node.labels()) && machine.cards.count == request.cards
     })
 }
 
@@ -176,11 +175,12 @@ pub fn choose(
     let weights = Weights::of(world);
     let mut best: Option<Choice> = None;
     let mut free = 0;
-    for node in &world.nodes {
-        if taken.contains(&node.name_any()) || !is_candidate(node, request, args, now) {
+    for machine in &world.nodes {
+        let node = &machine.node;
+        if taken.contains(&node.name_any()) || !is_candidate(machine, request, args, now) {
             continue;
         }
-        let Some(victims) = victims(world, node, request, args, now) else {
+        let Some(victims) = victims(world, machine, request, args, now) else {
             continue;
         };
         if victims.is_empty() {
@@ -212,7 +212,8 @@ fn cheaper(a: &Choice, b: &Choice) -> bool {
         == Ordering::Less
 }
 
-fn is_candidate(node: &Node, request: &Request, args: &Args, now: Timestamp) -> bool {
+fn is_candidate(machine: &Machine, request: &Request, args: &Args, now: Timestamp) -> bool {
+    let node = &machine.node;
     let failed_lately = node
         .annotations()
         .get(FAILED_AT)
@@ -224,24 +225,24 @@ fn is_candidate(node: &Node, request: &Request, args: &Args, now: Timestamp) -> 
         && !node.annotations().contains_key(CLEARING)
         && !failed_lately
         && facts::fits(&request.spec, node)
-        && facts::node_cards(node, &args.card_resource).count == request.cards
+        && machine.cards.count == request.cards
 }
 
 /// The tasks on a node, or `None` if one of them may not be stopped for this request.
 fn victims(
     world: &World,
-    node: &Node,
+    machine: &Machine,
     request: &Request,
     args: &Args,
     now: Timestamp,
 ) -> Option<Vec<Victim>> {
-    let name = node.name_any();
+    let name = machine.node.name_any();
     world
         .pods
         .iter()
         .filter(|p| facts::bound_to(p) == Some(&name) && facts::holds_cards(p, &args.card_resource))
         .map(|pod| {
-            let victim = victim(world, pod, node, args, now);
+            let victim = victim(world, pod, machine.cards.memory_mib, args, now);
             may_stop(world, pod, args)
                 .then_some(victim)
                 .filter(|v| v.priority <= request.priority)
@@ -259,12 +260,17 @@ pub fn may_stop(world: &World, pod: &Pod, args: &Args) -> bool {
 
 /// What stopping a pod costs.
 #[must_use]
-pub fn victim(world: &World, pod: &Pod, node: &Node, args: &Args, now: Timestamp) -> Victim {
-    let memory = facts::node_cards(node, &args.card_resource).memory_mib;
+pub fn victim(
+    world: &World,
+    pod: &Pod,
+    card_memory_mib: Option<u32>,
+    args: &Args,
+    now: Timestamp,
+) -> Victim {
     let worth = |p: &Pod| {
-        p.spec
-            .as_ref()
-            .map_or(0.0, |s| facts::card_share(s, &args.card_resource, memory))
+        p.spec.as_ref().map_or(0.0, |s| {
+            facts::card_share(s, &args.card_resource, card_memory_mib)
+        })
     };
     let workload = world.workload_of(pod);
     let card_seconds = match workload {

@@ -25,11 +25,32 @@ pub const CLAIMED_AT: &str = "hami.io/vgpu-time";
 /// Pod label by which Kueue marks the pods of a Workload it has admitted.
 const KUEUE_POD_SET: &str = "kueue.x-k8s.io/podset";
 
+/// A node with its cards, which are read once for each change of the node.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// The node.
+    pub node: Arc<Node>,
+    /// Its cards.
+    pub cards: NodeCards,
+}
+
+impl Machine {
+    /// Reads a node's cards.
+    #[must_use]
+    pub fn new(node: Node, resource: &str) -> Self {
+        let cards = node_cards(&node, resource);
+        Self {
+            node: Arc::new(node),
+            cards,
+        }
+    }
+}
+
 /// A snapshot of what the clearer watches.
 #[derive(Debug, Clone, Default)]
 pub struct World {
     /// All nodes.
-    pub nodes: Vec<Arc<Node>>,
+    pub nodes: Vec<Machine>,
     /// All pods.
     pub pods: Vec<Arc<Pod>>,
     /// All Workloads.
@@ -47,7 +68,7 @@ pub struct World {
 impl World {
     /// Indexes what the watches hold.
     #[must_use]
-    pub fn new(nodes: Vec<Arc<Node>>, pods: Vec<Arc<Pod>>, workloads: Vec<Arc<Workload>>) -> Self {
+    pub fn new(nodes: Vec<Machine>, pods: Vec<Arc<Pod>>, workloads: Vec<Arc<Workload>>) -> Self {
         let owners = workloads.iter().enumerate();
         let by_owner = owners
             .flat_map(|(at, w)| w.owners.iter().map(move |uid| (uid.clone(), at)))
@@ -92,6 +113,7 @@ impl World {
     pub fn node(&self, name: &str) -> Option<&Arc<Node>> {
         self.nodes
             .iter()
+            .map(|m| &m.node)
             .find(|n| n.metadata.name.as_deref() == Some(name))
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::api::{Api, ApiError};
 use super::args::{Args, Trigger};
-use super::facts::{self, World};
+use super::facts::{self, Machine, World};
 use super::lease::Gate;
 use super::workload::{self, Quota, Workload};
 
@@ -29,7 +29,7 @@ type Key = (String, String);
 /// What the watches hold, each object already reduced to what clearing reads.
 #[derive(Default)]
 struct Caches {
-    nodes: HashMap<Key, Arc<Node>>,
+    nodes: HashMap<Key, Machine>,
     pods: HashMap<Key, Arc<Pod>>,
     workloads: HashMap<Key, Arc<Workload>>,
     local_queues: HashMap<Key, String>,
@@ -58,13 +58,13 @@ impl Live {
             caches: Arc::default(),
             changes: watch::Sender::new(0),
         };
-        let card = args.card_resource.clone();
+        let (card, node_card) = (args.card_resource.clone(), args.card_resource.clone());
         let nodes = live.follow(
             kube::Api::<Node>::all(client.clone()),
             |caches| &mut caches.nodes,
-            |mut node| {
+            move |mut node| {
                 node.metadata.managed_fields = None;
-                Some(Arc::new(node))
+                Some(Machine::new(node, &node_card))
             },
         );
         let pods = live.follow(

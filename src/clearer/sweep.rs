@@ -36,7 +36,7 @@ pub async fn sweep<A: Api>(api: &A, log: &Log, world: &World, running: &[State])
             report(api.patch_pod(&namespace, &pod.name_any(), &patch).await);
         }
     }
-    for node in &world.nodes {
+    for node in world.nodes.iter().map(|m| &m.node) {
         let reserved = facts::taints(node).iter().any(|t| t.key == RESERVED);
         if reserved && !node.annotations().contains_key(CLEARING) {
             let mut taints = facts::taints(node).to_vec();

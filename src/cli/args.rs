@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::components::HamiChoice;
-use crate::extender;
 use crate::plan::Policy;
+use crate::{clearer, extender};
 
 /// Benchmark GPU-sharing policy on a real Kubernetes control plane with fake cards.
 #[derive(Debug, Parser)]
@@ -55,22 +55,33 @@ pub enum Command {
         /// Cluster to take down, as `status` names it [default: every kept one]
         id: Option<String>,
     },
-    /// List the experiments that come with headroom
+    /// List the experiments that come with headroom, and how long each takes
     #[command(after_help = "Example: headroom list")]
     List,
+    /// Say what an experiment does, its arms, what was published and what must hold
+    #[command(after_help = "Example: headroom explain rate-limit")]
+    Explain {
+        /// Experiment, regime, or experiment file
+        experiment: String,
+    },
     /// Run the built-in HAMi-compatible scheduler extender alone (it takes HAMi's flags)
     #[command(
         after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread"
     )]
     Extender(extender::Args),
+    /// Run the node clearer alone: it empties a machine for a waiting whole-machine request
+    #[command(
+        after_help = "Example: KUBECONFIG=… headroom clearer --scope headroom.dev/group=shared --allow background"
+    )]
+    Clearer(clearer::Args),
 }
 
 /// Options of `bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
-    /// Experiment, regime, or experiment file
+    /// Experiments, regimes or experiment files, run one after the other
     #[arg(value_name = "EXPERIMENT", default_value = "regimes")]
-    pub experiment: String,
+    pub experiments: Vec<String>,
 
     /// Arms to run [default: the experiment's own choice]
     #[arg(long = "arm", value_name = "ARM")]

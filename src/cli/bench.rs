@@ -15,14 +15,56 @@ use crate::run_folder::info::Program;
 use crate::tenants;
 
 /// Seconds that bring-up and tear-down of one run take on two cores, for the estimate at the start.
-const AROUND_A_RUN_SECS: f64 = 20.0;
+pub const AROUND_A_RUN_SECS: f64 = 20.0;
 
 /// Runs an experiment.
 ///
 /// # Errors
 /// Usage errors before anything is started; a component or a file that fails, later.
 pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
-    let experiment = plan::load(&args.experiment)?;
+    // All of them first: a mistake in the last must not show after an hour.
+    let mut orders = Vec::new();
+    for name in &args.experiments {
+        orders.push(order(name, &args)?);
+    }
+    if args.dry_run {
+        for order in &orders {
+            dry_run(&order.plans)?;
+        }
+        return Ok(Exit::Done);
+    }
+    let cache = place.open()?;
+    // Asked before anything is built: a wrong path is told at once.
+    let (hami, which) = components::resolve_hami(&args.shape.hami, &cache).await?;
+    eprintln!("{which}");
+    let plans: Vec<&Plan> = orders.iter().flat_map(|o| &o.plans).collect();
+    eprintln!("{}", expectation(&cache, place, &plans));
+    let bench = match prepare(place, &cache, &hami).await {
+        Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
+        bench => bench?,
+    };
+    let mut exit = Exit::Done;
+    for order in &orders {
+        let ended = match bench::session(&bench, order, signals::stop()).await {
+            Err(error) if matches!(error.downcast_ref(), Some(ClusterError::Cancelled)) => {
+                return Ok(Exit::Interrupted);
+            }
+            ended => ended?,
+        };
+        eprintln!("results: {}", ended.dir.display());
+        if ended.interrupted {
+            return Ok(Exit::Interrupted);
+        }
+        if ended.disturbed() {
+            exit = Exit::Disturbed;
+        }
+    }
+    Ok(exit)
+}
+
+/// What is to be done for one experiment.
+fn order(name: &str, args: &BenchArgs) -> anyhow::Result<Order> {
+    let experiment = plan::load(name)?;
     let overrides = Overrides {
         compress: args.compress,
         timeline: args.timeline.clone(),
@@ -31,42 +73,18 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
         arms: args.arms.clone(),
         ..shape_overrides(&args.shape)
     };
-    let plans = plan::plans(&experiment, &overrides)?;
-    if args.dry_run {
-        dry_run(&plans)?;
-        return Ok(Exit::Done);
-    }
-    let cache = place.open()?;
-    // Asked first: a wrong path is told before minutes of building.
-    let (hami, which) = components::resolve_hami(&args.shape.hami, &cache).await?;
-    eprintln!("{which}");
-    eprintln!("{}", expectation(&cache, place, &plans));
-    let bench = prepare(place, &cache, &hami).await;
-    let bench = match bench {
-        Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
-        bench => bench?,
-    };
-    let order = Order {
-        experiment: experiment.name.clone(),
-        expect: experiment.expect.clone(),
-        plans,
-        out: args.out,
+    let out = args.out.as_ref().map(|out| match args.experiments.len() {
+        1 => out.clone(),
+        // A session an experiment: each has a folder of its own under the one that was named.
+        _ => out.join(&experiment.name),
+    });
+    Ok(Order {
+        plans: plan::plans(&experiment, &overrides)?,
+        experiment: experiment.name,
+        expect: experiment.expect,
+        out,
         keep: args.keep,
         command: std::env::args().collect(),
-    };
-    let ended = match bench::session(&bench, &order, signals::stop()).await {
-        Err(error) if matches!(error.downcast_ref(), Some(ClusterError::Cancelled)) => {
-            return Ok(Exit::Interrupted);
-        }
-        ended => ended?,
-    };
-    eprintln!("results: {}", ended.dir.display());
-    Ok(if ended.interrupted {
-        Exit::Interrupted
-    } else if ended.disturbed() {
-        Exit::Disturbed
-    } else {
-        Exit::Done
     })
 }
 
@@ -143,7 +161,7 @@ fn recorded(components: &Components, hami: &Hami) -> BTreeMap<String, Program> {
     programs
 }
 
-fn expectation(cache: &Cache, place: &Place, plans: &[Plan]) -> String {
+fn expectation(cache: &Cache, place: &Place, plans: &[&Plan]) -> String {
     let run: f64 = plans
         .iter()
         .map(|plan| f64::from(plan.repeats) * (plan::expected_secs(plan) + AROUND_A_RUN_SECS))
@@ -161,11 +179,12 @@ fn expectation(cache: &Cache, place: &Place, plans: &[Plan]) -> String {
             missing.join(", ")
         )
     };
-    format!(
-        "{setup}; {runs} run(s): about {:.0} min {:.0} s",
-        (run / 60.0).floor(),
-        run % 60.0
-    )
+    format!("{setup}; {runs} run(s): about {}", minutes(run))
+}
+
+/// A duration for people, e.g. `19 min 30 s`.
+pub fn minutes(secs: f64) -> String {
+    format!("{:.0} min {:02.0} s", (secs / 60.0).floor(), secs % 60.0)
 }
 
 fn dry_run(plans: &[Plan]) -> anyhow::Result<()> {

@@ -5,6 +5,7 @@
 mod args;
 mod bench;
 mod cluster;
+mod experiments;
 mod signals;
 
 use std::path::PathBuf;
@@ -12,8 +13,8 @@ use std::process::ExitCode;
 
 use crate::cluster::clear_leftovers;
 use crate::components::{Cache, ComponentsError, Verdict};
-use crate::plan::{self, PlanError};
-use crate::{components, extender};
+use crate::plan::PlanError;
+use crate::{clearer, components, extender};
 
 pub use args::{BenchArgs, Cli, Command, ShapeArgs, UpArgs};
 
@@ -74,14 +75,22 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         components: cli.components,
     };
     match cli.command {
-        // A program under a cluster of its own: it must not touch other clusters' leftovers.
+        // Programs under a cluster of their own: they must not touch other clusters' leftovers.
         Command::Extender(args) => {
             extender::run(args).await?;
             Ok(Exit::Done)
         }
+        Command::Clearer(args) => {
+            clearer::run(args).await?;
+            Ok(Exit::Done)
+        }
         Command::Doctor => Ok(doctor(&place).await),
         Command::List => {
-            list();
+            experiments::list()?;
+            Ok(Exit::Done)
+        }
+        Command::Explain { experiment } => {
+            experiments::explain(&experiment)?;
             Ok(Exit::Done)
         }
         Command::Bench(args) => bench::bench(&place, args).await,
@@ -153,11 +162,5 @@ async fn doctor(place: &Place) -> Exit {
         Exit::Failed
     } else {
         Exit::Done
-    }
-}
-
-fn list() {
-    for (name, title) in plan::names() {
-        println!("{name:<14} {title}");
     }
 }

@@ -10,6 +10,7 @@ mod doctor;
 mod error;
 mod go;
 mod hami;
+pub mod image;
 mod pins;
 mod progress;
 mod setup;

@@ -109,10 +109,17 @@ async fn what_is_damaged_is_built_again_and_nothing_else() {
     let place =
         |name: &str| folder_of(&go.cache, PINS.iter().find(|pin| pin.name == name).unwrap());
     let recipe = place("kubernetes").join("stamp.json");
-    let damages: [(&str, Damage); 6] = [
+    let damages: [(&str, Damage); 7] = [
         (
             "kwok",
             Box::new(|| fs::write(&built.kwok.path, "#!/bin/sh\n").unwrap()),
+        ),
+        (
+            "kwok",
+            Box::new(|| {
+                let text = fs::read_to_string(&built.kwokctl.path).unwrap();
+                fs::write(&built.kwokctl.path, text.replace("echo", "true")).unwrap();
+            }),
         ),
         (
             "etcd",
@@ -156,6 +163,22 @@ async fn what_is_damaged_is_built_again_and_nothing_else() {
         assert_eq!(rebuilt, built);
         assert_nothing_half_made(&go);
     }
+}
+
+#[tokio::test]
+async fn a_cache_that_was_copied_elsewhere_is_used_as_it_is() {
+    let go = FakeGo::new("go1.99.0", "");
+    let built = quiet(&go).await.unwrap();
+    let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    for binary in built.binaries() {
+        let file = fs::File::options().write(true).open(&binary.path).unwrap();
+        file.set_modified(time).unwrap();
+    }
+    assert_eq!(quiet(&go).await.unwrap(), built);
+    assert_eq!(go.builds().len(), PINS.len());
+    // Read once, not each time.
+    let stamp = Stamp::read(&folder_of(&go.cache, &PINS[0])).unwrap();
+    assert_eq!(stamp.files[0].mtime_ns, 1_000_000_000 * 1_000_000_000);
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! The stamp beside cached programs: what they are, and whether they are still what they were.
 //!
-//! Checking reads no program: size and time of change suffice to find one that was cut short, replaced or edited. Reading all
-//! of them (half a gigabyte) is `doctor`'s work.
+//! Checking reads no program whose size and time of change are the noted ones: that finds one that was cut short, replaced or
+//! edited. One of another time is read, since copying or unpacking a cache changes times. Reading all of them (half a
+//! gigabyte) is `doctor`'s work.
 
 use std::fs::{self, File};
 use std::io;
@@ -60,11 +61,18 @@ impl StampFile {
         })
     }
 
-    /// Whether size and time of change are the noted ones.
-    fn is_as_noted(&self, base: &Path) -> bool {
+    /// Whether the file is the noted one; its noted time is brought up to date.
+    fn check(&mut self, base: &Path) -> bool {
         let full = base.join(&self.path);
-        size_and_mtime(&full).is_ok_and(|seen| seen == (self.size, self.mtime_ns))
-            && (self.program.is_empty() || is_executable(&full))
+        let Ok((size, mtime_ns)) = size_and_mtime(&full) else {
+            return false;
+        };
+        let intact = size == self.size
+            && (mtime_ns == self.mtime_ns
+                || sha256_of(&full).is_ok_and(|seen| seen == self.sha256))
+            && (self.program.is_empty() || is_executable(&full));
+        self.mtime_ns = mtime_ns;
+        intact
     }
 }
 
@@ -76,18 +84,25 @@ impl Stamp {
 
     /// Reads the stamp in `folder` if it has this recipe and its files are as noted.
     pub(crate) fn read_valid(folder: &Path, recipe: &[String]) -> Option<Self> {
-        Self::read(folder).filter(|stamp| {
-            stamp.recipe == recipe && stamp.files.iter().all(|file| file.is_as_noted(folder))
-        })
+        let noted = Self::read(folder).filter(|stamp| stamp.recipe == recipe)?;
+        let mut seen = noted.clone();
+        if !seen.files.iter_mut().all(|file| file.check(folder)) {
+            return None;
+        }
+        if seen != noted {
+            // If it cannot be written, the files are read again next time.
+            let _ = seen.write(folder);
+        }
+        Some(seen)
     }
 
     /// Writes the stamp into `folder`.
     pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
-        let temporary = folder.join("stamp.json.new");
-        let file = File::create(&temporary)?;
+        let file = tempfile::NamedTempFile::new_in(folder)?;
         serde_json::to_writer_pretty(&file, self)?;
-        file.sync_all()?;
-        fs::rename(temporary, folder.join(FILE))
+        file.as_file().sync_all()?;
+        file.persist(folder.join(FILE))?;
+        Ok(())
     }
 
     /// Reads every file and names the first whose content is not as noted.

@@ -69,12 +69,15 @@ impl std::fmt::Debug for Client {
 }
 
 impl Calls {
-    /// Connects by `KUBECONFIG` (or the in-cluster account), under a user agent of its own.
+    /// Connects under a user agent of its own.
     ///
     /// # Errors
-    /// No usable kubeconfig.
-    pub async fn connect(limiter: Limiter, timeout_secs: u64) -> anyhow::Result<Self> {
-        let mut config = kube::Config::infer().await?;
+    /// The configuration's credentials cannot be used.
+    pub fn connect(
+        mut config: kube::Config,
+        limiter: Limiter,
+        timeout_secs: u64,
+    ) -> anyhow::Result<Self> {
         let agent = concat!("headroom-extender/", env!("CARGO_PKG_VERSION"));
         config
             .headers

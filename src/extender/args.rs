@@ -212,20 +212,7 @@ fn label(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    fn parse(flags: &[&str]) -> Result<Args, clap::Error> {
-        let all = ["extender", "--device-config-file=d.yaml"]
-            .into_iter()
-            .chain(flags.iter().copied());
-        Command::try_parse_from(all).map(|command| command.args)
-    }
+    use crate::extender::testing::args as parse;
 
     #[test]
     fn takes_the_flags_of_hamis_chart() {

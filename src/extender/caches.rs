@@ -52,7 +52,8 @@ impl<K> Cache<K> {
         lock(&self.0).values().cloned().collect()
     }
 
-    fn put(&self, key: String, object: Arc<K>) -> Change<K> {
+    /// Takes an object in under its key.
+    pub fn put(&self, key: String, object: Arc<K>) -> Change<K> {
         match lock(&self.0).insert(key, object.clone()) {
             None => Change::Added(object),
             Some(old) => Change::Updated(old, object),

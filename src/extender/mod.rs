@@ -26,6 +26,8 @@ mod api;
 mod args;
 mod bind;
 mod caches;
+#[cfg(test)]
+mod call_tests;
 mod cards;
 mod correlator;
 mod device_config;

@@ -77,14 +77,14 @@ pub struct Extender {
 }
 
 impl Extender {
-    async fn new(args: &Args) -> anyhow::Result<Self> {
+    /// Knows nothing yet; must be called within a runtime.
+    ///
+    /// # Errors
+    /// Settings that make no sense, an unreadable device file, or credentials that cannot be used.
+    pub fn new(args: &Args, config: kube::Config) -> anyhow::Result<Self> {
         let nvidia = device_config::read(&args.device_config_file)?;
         let limiter = Limiter::new(args.kube_qps, args.kube_burst)?;
-        let calls = Arc::new(
-            Calls::connect(limiter, args.kube_timeout)
-                .await
-                .context("no way to the API server")?,
-        );
+        let calls = Arc::new(Calls::connect(config, limiter, args.kube_timeout)?);
         let leader = args.leader_elect.then(|| {
             let host = sysinfo::System::host_name()
                 .ok()
@@ -243,7 +243,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         args.cert_file.is_empty() && args.key_file.is_empty(),
         "the built-in extender serves plain HTTP only; leave out --cert_file and --key_file"
     );
-    let extender = Arc::new(Extender::new(&args).await?);
+    // By KUBECONFIG, else the user's own file, else the account of the pod this runs in.
+    let config = kube::Config::infer()
+        .await
+        .context("no usable kubeconfig; set KUBECONFIG")?;
+    let extender = Arc::new(Extender::new(&args, config)?);
     tokio::spawn(register::run(extender.clone()));
     extender.fill_caches(&args).await?;
     tokio::try_join!(

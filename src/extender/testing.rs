@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use clap::Parser;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::{Value, json};
 
+use super::args::Args;
 use super::device_config::Nvidia;
 
 /// The device file that the harness writes.
@@ -51,4 +53,22 @@ pub fn eight_cards(node: &str) -> String {
         })
         .collect();
     Value::from(cards).to_string()
+}
+
+/// A command line with these flags and a device file.
+pub fn args(flags: &[&str]) -> Result<Args, clap::Error> {
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+    let device_file = concat!(
+        "--device-config-file=",
+        env!("CARGO_MANIFEST_DIR"),
+        "/manifests/hami-device-config.yaml"
+    );
+    let all = ["extender", device_file]
+        .into_iter()
+        .chain(flags.iter().copied());
+    Command::try_parse_from(all).map(|command| command.args)
 }

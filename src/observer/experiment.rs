@@ -241,6 +241,7 @@ impl Experiment {
         if attempt.bound_secs.is_none() && pod.node.is_some() {
             attempt.bound_secs = Some(at);
             attempt.node.clone_from(&pod.node);
+            attempt.cards.clone_from(&pod.cards);
         }
         let ended = matches!(pod.phase, PodPhase::Succeeded | PodPhase::Failed);
         if attempt.running_secs.is_none()

@@ -8,11 +8,12 @@ use super::disturbed::{disturbances, late_submits};
 use super::hlog::interval_log;
 use super::latency::{distribution, samples};
 use super::observe::Observation;
+use super::placement::unplaced;
 use super::usage::{card_seconds, note_borrowing};
-use crate::plan::{Plan, RoundStart, TenantPlan};
+use crate::plan::{ClientLimit, Plan, RoundStart, TenantPlan};
 use crate::run_folder::{
-    Accuracy, AttemptEnd, CardSeconds, Disturbance, Harness, Latency, Outcome, Record, RunSummary,
-    RunWriter, TenantSummary,
+    Accuracy, AttemptEnd, BindRate, CardSeconds, Disturbance, Harness, Latency, Outcome, Record,
+    RunSummary, RunWriter, TenantSummary,
 };
 
 /// What only the caller knows about a run.
@@ -28,6 +29,8 @@ pub struct RunFacts {
     pub wall_secs: f64,
     /// Restarts of each supervised component.
     pub restarts: BTreeMap<String, u32>,
+    /// Client limits in force, by component; `None`: it does not limit itself.
+    pub client_limits: BTreeMap<String, Option<ClientLimit>>,
     /// Disturbances that were noticed elsewhere, e.g. an interruption.
     pub disturbed: Vec<Disturbance>,
 }
@@ -95,6 +98,8 @@ pub fn summarise(
         disturbed,
         tenants,
         restarts: facts.restarts,
+        bind_rate: bind_rate(&observation.records, audit, &facts.client_limits),
+        unplaced: unplaced(plan, &observation.records, end),
         calls_per_pod: audit.map_or_else(BTreeMap::new, |a| a.calls.per_bound_pod.clone()),
         accuracy: Accuracy {
             watch_lag_ms: audit.and_then(|a| a.watch_lag_ms),
@@ -110,6 +115,42 @@ pub fn summarise(
             max_submit_lateness_ms,
             late_ticks: observation.harness.late_ticks,
         },
+    }
+}
+
+/// Pods bound a second, and what each component's client limit allows at its calls per pod.
+fn bind_rate(
+    records: &[Record],
+    audit: Option<&AuditFigures>,
+    limits: &BTreeMap<String, Option<ClientLimit>>,
+) -> BindRate {
+    let bound: Vec<(f64, f64)> = records
+        .iter()
+        .filter_map(|r| {
+            Some((
+                r.intended_secs,
+                r.first_bind_secs().filter(|at| *at >= 0.0)?,
+            ))
+        })
+        .collect();
+    let first = bound
+        .iter()
+        .map(|(from, _)| *from)
+        .fold(f64::INFINITY, f64::min);
+    let last = bound.iter().map(|(_, to)| *to).fold(0.0, f64::max);
+    let measured_per_sec =
+        (bound.len() > 1 && last > first).then(|| f64::from(count(bound.len())) / (last - first));
+    let per_pod = audit.map(|audit| &audit.calls.per_bound_pod);
+    let ceiling_per_sec = limits
+        .iter()
+        .filter_map(|(component, limit)| {
+            let calls: f64 = per_pod?.get(component)?.values().sum();
+            (calls > 0.0).then_some((component.clone(), limit.as_ref()?.qps / calls))
+        })
+        .collect();
+    BindRate {
+        measured_per_sec,
+        ceiling_per_sec,
     }
 }
 

@@ -9,6 +9,7 @@
 //! - [`live`]: snapshots for progress
 //! - [`audit`]: the audit log, joined into the records afterwards
 //! - [`usage`], [`latency`], [`hlog`]: card-seconds, percentiles, histograms
+//! - [`placement`]: which cards were idle when a whole machine found no place
 //! - [`figures`]: all of it as a [`crate::run_folder::RunSummary`]
 //! - [`disturbed`]: faults of host and harness, with remedies
 
@@ -22,6 +23,7 @@ pub mod latency;
 pub mod live;
 mod objects;
 mod observe;
+pub mod placement;
 pub mod process;
 pub mod state;
 mod tick;

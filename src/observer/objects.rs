@@ -17,6 +17,9 @@ pub const TENANT_LABEL: &str = "headroom.dev/tenant";
 /// Label that carries an experiment's name, on Jobs and pods.
 pub const NAME_LABEL: &str = "headroom.dev/name";
 
+/// Annotation in which HAMi says which cards a pod's containers were given.
+const CARDS_ANNOTATION: &str = "hami.io/vgpu-devices-allocated";
+
 /// What is kept of an object's metadata.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -27,6 +30,7 @@ struct SlimMeta {
     resource_version: Option<String>,
     creation_timestamp: Option<Timestamp>,
     labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
     owner_references: Vec<SlimOwner>,
 }
 
@@ -154,6 +158,20 @@ pub struct PodView {
     pub phase: PodPhase,
     /// Condition `DisruptionTarget`: evicted through the API, preempted by kube-scheduler or deleted by a taint.
     pub disrupted: bool,
+    /// UUIDs of the cards HAMi gave it, each once.
+    pub cards: Vec<String>,
+}
+
+/// The cards in HAMi's annotation: `UUID,vendor,MiB,cores` for each card, `:` after each, `;` after each container.
+fn cards(annotation: &str) -> Vec<String> {
+    let mut cards: Vec<String> = annotation
+        .split([':', ';'])
+        .filter_map(|card| card.split_once(','))
+        .map(|(uuid, _)| uuid.to_owned())
+        .collect();
+    cards.sort_unstable();
+    cards.dedup();
+    cards
 }
 
 /// A watched object: its view, and the metadata that the watch machinery asks for.
@@ -291,6 +309,12 @@ impl From<Slim> for PodView {
                 _ => PodPhase::Pending,
             },
             disrupted: wire.status.when_true("DisruptionTarget").is_some(),
+            cards: wire
+                .metadata
+                .annotations
+                .get(CARDS_ANNOTATION)
+                .map(|text| cards(text))
+                .unwrap_or_default(),
             node: wire.spec.node_name.filter(|name| !name.is_empty()),
             namespace: wire.metadata.namespace.unwrap_or_default(),
             name: wire.metadata.name.unwrap_or_default(),
@@ -302,6 +326,13 @@ impl From<Slim> for PodView {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cards_of_several_containers_are_each_named_once() {
+        let text = "GPU-a,NVIDIA,2456,10:GPU-b,NVIDIA,2456,10:;GPU-a,NVIDIA,100,5:;";
+        assert_eq!(cards(text), ["GPU-a", "GPU-b"]);
+        assert_eq!(cards(""), Vec::<String>::new());
+    }
 
     #[test]
     fn a_workload_is_read_by_its_conditions_and_its_owner() {

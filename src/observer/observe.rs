@@ -229,14 +229,14 @@ impl Observer {
         .await
     }
 
-    /// Waits until every announced experiment of these teams is done, failed or refused.
+    /// Waits until every announced experiment of these teams is done, failed or refused. One that runs until the run's end
+    /// counts as done once it is bound: there is nothing more to see of it.
     pub async fn all_done(&self, tenants: &[&str]) {
         self.until(|state, _| {
+            let over = |r: &Record| r.run_secs.is_none() && is_bound(r);
             let of = |r: &Record| tenants.contains(&r.tenant.as_str());
-            let done = state
-                .experiments()
-                .iter()
-                .all(|e| e.is_done() || !of(e.live()));
+            let mut all = state.experiments().iter();
+            let done = all.all(|e| e.is_done() || !of(e.live()) || over(e.live()));
             done.then_some(())
         })
         .await;
@@ -248,11 +248,7 @@ impl Observer {
         self.until(|state, _| {
             let bound = state.experiments().iter().all(|e| {
                 let r = e.live();
-                !tenants.contains(&r.tenant.as_str())
-                    || e.is_done()
-                    || r.attempts
-                        .iter()
-                        .any(|a| a.bound_secs.is_some() && a.holds_pod())
+                !tenants.contains(&r.tenant.as_str()) || e.is_done() || is_bound(r)
             });
             bound.then_some(())
         })
@@ -302,6 +298,12 @@ impl Observer {
             let _ = changes.changed().await;
         }
     }
+}
+
+/// Whether a pod of the experiment is bound now.
+fn is_bound(record: &Record) -> bool {
+    let mut attempts = record.attempts.iter();
+    attempts.any(|a| a.bound_secs.is_some() && a.holds_pod())
 }
 
 impl Shared {

@@ -76,6 +76,7 @@ fn finished(reserved_since: i64) -> WorkloadView {
 
 fn pod(n: u32, created_at: i64, node: Option<&str>, phase: PodPhase) -> PodView {
     PodView {
+        cards: vec![],
         namespace: "shared".into(),
         experiment: "a".into(),
         name: format!("a-{n}"),
@@ -139,6 +140,7 @@ fn an_undisturbed_life_has_every_stamp_once() {
     assert_eq!(
         record.attempts,
         [Attempt {
+            cards: vec![],
             reserved_secs: Some(1.10),
             admitted_secs: Some(1.10),
             released_secs: Some(6.80),

@@ -19,11 +19,21 @@ pub fn expected_secs(plan: &Plan) -> f64 {
     let work = work_secs(plan, TURNAROUND_SECS);
     let observed = plan.observe_secs.unwrap_or(work);
     prepare_secs(plan)
-        + if endless(plan) {
+        + if plan.endless() {
             observed
         } else {
             observed.min(work)
         }
+}
+
+impl Plan {
+    /// Whether any team but a background one submits work that runs until the run's end.
+    fn endless(&self) -> bool {
+        let teams = self.tenants.iter().filter(|t| !t.background);
+        teams
+            .flat_map(TenantPlan::groups)
+            .any(|g| g.run_secs.is_none())
+    }
 }
 
 /// The slowest team's list schedule; the observation's length where there is none.
@@ -37,14 +47,6 @@ pub(super) fn work_secs(plan: &Plan, turnaround_secs: f64) -> f64 {
                 .unwrap_or(0.0)
         })
         .fold(0.0, f64::max)
-}
-
-fn endless(plan: &Plan) -> bool {
-    plan.tenants
-        .iter()
-        .filter(|t| !t.background)
-        .flat_map(TenantPlan::groups)
-        .any(|g| g.run_secs.is_none())
 }
 
 fn prepare_secs(plan: &Plan) -> f64 {

@@ -124,6 +124,7 @@ pub(crate) fn waiting(tenant: &str, name: &str, n: u32, intended_secs: f64) -> R
 pub(crate) fn done(tenant: &str, name: &str, n: u32, from: f64, to: f64) -> Record {
     Record {
         attempts: vec![Attempt {
+            cards: vec![],
             reserved_secs: Some(from),
             admitted_secs: Some(from),
             released_secs: Some(to),

@@ -31,8 +31,9 @@ pub use reader::{ReadError, Run, Session};
 pub use record::{Attempt, AttemptEnd, Outcome, Phase, Record};
 pub use series::{CallCounts, Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 pub use summary::{
-    Accuracy, ArmSummary, CardSeconds, Claim, Disturbance, HamiKind, HamiSource, Harness, Lag,
-    Latency, Percentile, RunSummary, Spread, Summary, TenantSummary,
+    Accuracy, ArmSummary, BindRate, CardSeconds, Claim, Disturbance, FreeCards, HamiKind,
+    HamiSource, Harness, Lag, Latency, Percentile, RunSummary, Spread, Summary, TenantSummary,
+    Unplaced,
 };
 pub use writer::{RunWriter, SessionWriter, Trouble, WriteError};
 

@@ -64,6 +64,9 @@ pub struct Attempt {
     pub bound_audit_secs: Option<f64>,
     /// Node it was bound to.
     pub node: Option<String>,
+    /// UUIDs of the cards that HAMi gave it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<String>,
     /// Pod running.
     pub running_secs: Option<f64>,
     /// Pod succeeded, failed or gone.

@@ -141,10 +141,54 @@ pub struct RunSummary {
     pub restarts: BTreeMap<String, u32>,
     /// API calls per bound pod, by component, then `verb resource[/subresource]`.
     pub calls_per_pod: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Pods bound a second, and what the components' client limits allow.
+    #[serde(default)]
+    pub bind_rate: BindRate,
+    /// Whole machines that were never placed, with the state of the machines at the time.
+    #[serde(default)]
+    pub unplaced: Vec<Unplaced>,
     /// How well the live view agreed with the audit log.
     pub accuracy: Accuracy,
     /// What the harness itself used.
     pub harness: Harness,
+}
+
+/// Pods bound a second, measured and allowed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BindRate {
+    /// Pods bound after the clock's start ÷ seconds from the first of them being submitted to the last being bound; null
+    /// with fewer than two.
+    pub measured_per_sec: Option<f64>,
+    /// Each component's client limit, calls a second ÷ its API calls per bound pod, watches excepted: what it can sustain
+    /// once its burst is used up. Components without a limit of their own are left out.
+    pub ceiling_per_sec: BTreeMap<String, f64>,
+}
+
+/// A whole machine that was never placed: the machines it could have had, at its first try and at the observation's end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unplaced {
+    /// Team.
+    pub tenant: String,
+    /// Job or bare pod.
+    pub name: String,
+    /// When its pod was created, and so first tried.
+    pub first_try: FreeCards,
+    /// At the observation's end.
+    pub at_end: FreeCards,
+}
+
+/// Idle cards on the machines that a request could have had. A card with any slice in use is not idle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FreeCards {
+    /// When, seconds since the run's clock started.
+    pub at_secs: f64,
+    /// Machines by number of idle cards.
+    pub machines: BTreeMap<u32, u32>,
+    /// Idle cards in all.
+    pub idle_cards: u32,
+    /// Share of the idle cards on machines that are not wholly idle, which no whole-machine request can use: fragmentation
+    /// as FGD measures it (Weng et al., USENIX ATC 2023), for that one request; null with no idle card.
+    pub unusable_share: Option<f64>,
 }
 
 /// A fault of the host or the harness.

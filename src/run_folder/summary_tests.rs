@@ -28,6 +28,12 @@ fn the_committed_schema_is_that_of_the_types() {
 
 /// A summary with every kind of value in it.
 pub(crate) fn full() -> Summary {
+    let free = FreeCards {
+        at_secs: 2.5,
+        machines: [(7, 2), (8, 1)].into(),
+        idle_cards: 22,
+        unusable_share: Some(14.0 / 22.0),
+    };
     let latency = Latency {
         count: 120,
         censored: 7,
@@ -53,6 +59,16 @@ pub(crate) fn full() -> Summary {
         complete: false,
         arms: vec![],
         runs: vec![RunSummary {
+            bind_rate: BindRate {
+                measured_per_sec: Some(0.5),
+                ceiling_per_sec: [("hami".to_owned(), 0.55)].into(),
+            },
+            unplaced: vec![Unplaced {
+                tenant: "large".into(),
+                name: "burst-0-000".into(),
+                first_try: free.clone(),
+                at_end: free,
+            }],
             arm: "default".into(),
             repeat: 1,
             folder: "default-1".into(),

@@ -16,16 +16,16 @@ async fn killed_at(
     let first = Running::start(&fake, &args(strategy, &[]));
     let killed = tokio::select! {
         () = fake.crashed.notified() => true,
-        () = pass(&fake, 50.0) => false,
+        () = settle(&fake, &first, 50) => false,
     };
     first.task.abort();
     if !killed {
         return None;
     }
     pass(&fake, 1.0).await;
-    meanwhile(&mut fake.lock());
+    fake.edit(meanwhile);
     let second = Running::start(&fake, &args(strategy, &[]));
-    pass(&fake, 50.0).await;
+    settle(&fake, &second, 50).await;
     Some((fake, second))
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::clearer::api::{Api, ApiError};
-use crate::clearer::facts::World;
+use crate::clearer::facts::{Machine, World};
 use crate::clearer::workload::{Quota, Workload};
 
 /// Length of a step.
@@ -53,6 +53,10 @@ pub struct Cluster {
     /// Whether Kueue is up.
     pub kueue_up: bool,
     version: u64,
+    /// Version that the watches have seen.
+    seen: u64,
+    /// Version at which a step last changed nothing.
+    idle_at: Option<u64>,
     serial: u64,
     /// Calls so far, by name.
     pub calls: Vec<&'static str>,
@@ -246,21 +250,34 @@ impl Cluster {
         }
     }
 
-    /// One step of everybody else.
-    fn step(&mut self, now: Timestamp) {
+    /// One step of everybody else; true if the watches have something new.
+    fn step(&mut self, now: Timestamp) -> bool {
+        // Nothing moves but for a change, so that a quiet cluster costs no time.
+        if self.idle_at == Some(self.version) {
+            return false;
+        }
+        let before = self.version;
         self.kubelet();
         if self.kueue_up {
             self.kueue(now);
         }
         self.scheduler(now);
-        self.snapshot = Arc::new(self.world());
+        self.idle_at = (self.version == before).then_some(before);
+        let news = self.seen != self.version;
+        if news {
+            self.seen = self.version;
+            self.snapshot = Arc::new(self.world());
+        }
+        news
     }
 
     fn kubelet(&mut self) {
         let stubborn = self.stubborn.clone();
+        let before = self.pods.len();
         self.pods.retain(|(_, name), pod| {
             pod["metadata"]["deletionTimestamp"].is_null() || stubborn.contains(name)
         });
+        self.version += u64::from(self.pods.len() != before);
     }
 
     fn kueue(&mut self, now: Timestamp) {
@@ -330,7 +347,11 @@ impl Cluster {
     }
 
     fn world(&self) -> World {
-        let nodes = self.nodes.values().map(|n| Arc::new(typed(n))).collect();
+        let nodes = self
+            .nodes
+            .values()
+            .map(|n| Machine::new(typed(n), "nvidia.com/gpu"))
+            .collect();
         let pods = self.pods.values().map(|p| Arc::new(typed(p))).collect();
         let workloads = self
             .workloads
@@ -447,6 +468,13 @@ impl Fake {
         self.cluster.lock().unwrap()
     }
 
+    /// Changes the cluster by hand.
+    pub fn edit(&self, change: impl FnOnce(&mut Cluster)) {
+        let mut cluster = self.lock();
+        change(&mut cluster);
+        cluster.version += 1;
+    }
+
     /// Sets what happens at the n-th call from the start, from 1.
     pub fn hook(&self, call: usize, when: When, hook: Hook) {
         self.lock().hook = Some((call, when, hook));
@@ -455,8 +483,9 @@ impl Fake {
     /// Moves the cluster on for ever.
     pub async fn live(&self) {
         loop {
-            self.lock().step(self.now());
-            self.changes.send_modify(|n| *n += 1);
+            if self.lock().step(self.now()) {
+                self.changes.send_modify(|n| *n += 1);
+            }
             tokio::time::sleep(STEP).await;
         }
     }
@@ -470,7 +499,7 @@ impl Fake {
             }
         };
         match hook {
-            Some(Hook::Do(action)) => action(&mut self.lock()),
+            Some(Hook::Do(action)) => self.edit(|c| action(c)),
             Some(Hook::Crash) => {
                 self.crashed.notify_one();
                 std::future::pending::<()>().await;
@@ -491,13 +520,14 @@ impl Fake {
             (cluster.calls.len(), cluster.flaky)
         };
         self.at(number, When::Before).await;
-        if flaky && number % 2 == 1 {
+        let dice = (number * 7919) % 10;
+        if flaky && dice < 4 {
             return Err(ApiError::Transient("try again".into()));
         }
         let result = act(&mut self.lock());
         self.at(number, When::After).await;
         // Flaky also means carried out, but the answer lost.
-        if flaky && number % 4 == 0 {
+        if flaky && dice < 6 {
             return Err(ApiError::Transient("answer lost".into()));
         }
         result

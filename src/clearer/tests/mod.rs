@@ -113,3 +113,17 @@ async fn pass(fake: &Fake, secs: f64) {
         () = tokio::time::sleep(Duration::from_secs_f64(secs)) => {}
     }
 }
+
+/// Moves the cluster on until nothing is left to be put right and the clearer has been silent for 3 s, or for so long.
+async fn settle(fake: &Fake, running: &Running, secs: u32) {
+    let (mut said, mut silent) = (0, 0);
+    for _ in 0..secs {
+        pass(fake, 1.0).await;
+        let now = running.count(|_| true);
+        silent = if now == said { silent + 1 } else { 0 };
+        said = now;
+        if silent >= 3 && fake.lock().stuck().is_empty() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `headroom list` and `headroom explain`.
+
+use super::bench::{AROUND_A_RUN_SECS, minutes};
+use crate::plan::{self, Experiment, Overrides, Plan, PlanError};
+
+/// Prints every experiment with the time that its default arms take.
+///
+/// # Errors
+/// None of an embedded experiment, which a test loads.
+pub fn list() -> Result<(), PlanError> {
+    for (name, title) in plan::names() {
+        let plans = plan::plans(&plan::load(&name)?, &Overrides::default())?;
+        println!("{name:<14} {:>11}  {title}", minutes(expected_secs(&plans)));
+    }
+    Ok(())
+}
+
+/// Prints what an experiment does.
+///
+/// # Errors
+/// If there is no such experiment, or its file is wrong.
+pub fn explain(name: &str) -> Result<(), PlanError> {
+    let experiment = plan::load(name)?;
+    println!("{}: {}", experiment.name, experiment.title);
+    if !experiment.description.is_empty() {
+        println!("\n{}", experiment.description.trim());
+    }
+    println!("\narms");
+    for arm in &experiment.arms {
+        let asked = if arm.on_request {
+            " (only with --arm)"
+        } else {
+            ""
+        };
+        let overrides = Overrides {
+            arms: vec![arm.name.clone()],
+            ..Overrides::default()
+        };
+        let secs = expected_secs(&plan::plans(&experiment, &overrides)?);
+        println!(
+            "  {:<24} {:>11}  {}{asked}",
+            arm.name,
+            minutes(secs),
+            arm.description
+        );
+    }
+    published(&experiment);
+    Ok(())
+}
+
+fn published(experiment: &Experiment) {
+    if !experiment.expect.published.is_empty() {
+        println!("\npublished");
+    }
+    for figure in &experiment.expect.published {
+        let arm = figure.arm.as_deref().unwrap_or("every arm");
+        println!(
+            "  {arm}: {} {} = {}",
+            figure.tenant,
+            figure.key(),
+            figure.value
+        );
+    }
+    if !experiment.expect.shape.is_empty() {
+        println!("\nwhat must hold");
+    }
+    for shape in &experiment.expect.shape {
+        let arms = if shape.arms.is_empty() {
+            "every arm".into()
+        } else {
+            shape.arms.join(", ")
+        };
+        println!("  {arms}: {}", shape.claim);
+    }
+}
+
+fn expected_secs(plans: &[Plan]) -> f64 {
+    let secs =
+        |plan: &Plan| f64::from(plan.repeats) * (plan::expected_secs(plan) + AROUND_A_RUN_SECS);
+    plans.iter().map(secs).sum()
+}
