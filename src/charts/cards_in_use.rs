@@ -43,6 +43,7 @@ struct Team {
 
 impl CardsInUse {
     /// A chart for each arm that has a usage series; of several arms for those in which cards are set aside.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let one = material.arms().len() == 1;
         let charts = material.shown().into_iter().map(|run| {
@@ -137,7 +138,7 @@ fn finding(teams: &[Team]) -> String {
     };
     let reserved = owner.card_seconds.reserved.unwrap_or(0.0);
     let idle = owner.idle_share().unwrap_or(0.0);
-    let mut text = format!(
+    let text = format!(
         "Of the {} card·s set aside for {}, {} stood idle",
         whole(reserved),
         owner.name,
@@ -149,8 +150,8 @@ fn finding(teams: &[Team]) -> String {
     if let Some(sharer) = teams.iter().find(same_work)
         && let (Some(own), Some(base)) = (sharer.makespan_secs, owner.makespan_secs)
     {
-        text += &format!(
-            "; {} held {} for the same work and took {} as long",
+        return format!(
+            "{text}; {} held {} for the same work and took {} as long",
             sharer.name,
             percent(sharer.card_seconds.admitted / reserved),
             times(own / base)

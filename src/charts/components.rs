@@ -25,15 +25,18 @@ pub struct Components {
     observed_secs: f64,
     restarts: u32,
     exits: Vec<ComponentExit>,
-    /// Team, colour, and of each request when it was due and how long it took to be bound.
-    teams: Vec<(String, RGBColor, Vec<(f64, f64)>)>,
+    teams: Vec<Waits>,
     /// Of each request never bound when it was due and for how long it waited.
     never: Vec<(RGBColor, f64, f64)>,
     tails: Option<String>,
 }
 
+/// Team, colour, and of each request when it was due and how long it took to be bound.
+type Waits = (String, RGBColor, Vec<(f64, f64)>);
+
 impl Components {
     /// A chart for each arm, and of several arms for those in which a component exited.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let one = material.arms().len() == 1;
         let shown = material.shown().into_iter();

@@ -35,6 +35,7 @@ struct Team {
 
 impl Cost {
     /// A chart for each arm in which teams finished their work; of several arms for those with more than one such team.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let charts = material.shown().into_iter().map(|run| {
             let arm = &run.summary.arm;
@@ -78,14 +79,17 @@ fn finding(teams: &[Team]) -> String {
     let mut parts: Vec<String> = Vec::new();
     for team in teams.iter().filter(|t| t.name != base.name).take(3) {
         let ratio = times(team.makespan.median.at_least() / base_secs);
-        let mut part = match parts[..] {
-            [] => format!("{} took {ratio} as long as {}", team.name, base.name),
-            _ => format!("{} {ratio}", team.name),
-        };
-        if let (Some(own), Some(theirs)) = (team.makespan.published, base.makespan.published) {
-            part += &format!(" (published {})", times(own / theirs));
-        }
-        parts.push(part);
+        let published = team.makespan.published.zip(base.makespan.published);
+        let published =
+            published.map(|(own, theirs)| format!(" (published {})", times(own / theirs)));
+        let published = published.unwrap_or_default();
+        parts.push(match parts[..] {
+            [] => format!(
+                "{} took {ratio} as long as {}{published}",
+                team.name, base.name
+            ),
+            _ => format!("{} {ratio}{published}", team.name),
+        });
     }
     if parts.is_empty() {
         let ideal = base.ideal_secs.filter(|i| *i > 0.0);
@@ -195,7 +199,7 @@ impl Sketch for Cost {
             write(body, (0, row.y), &short(&team.name, 12), &Words::plain())?;
             for (name, colour, repeats) in Self::bars(team) {
                 row.draw(body, colour, repeats, Unit::CardSecs)?;
-                let label = format!("{name} {}", value(repeats, |v| whole(v)));
+                let label = format!("{name} {}", value(repeats, whole));
                 row.value(body, &label)?;
                 row.y += STEP;
             }

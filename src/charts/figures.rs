@@ -201,7 +201,9 @@ impl Repeats {
 /// most requests first, at most `most` classes and four teams of each.
 #[must_use]
 pub fn tails(run: &RunMaterial, most: usize) -> Option<String> {
-    let mut classes: BTreeMap<&str, (u64, Vec<(&str, &Latency)>)> = BTreeMap::new();
+    // Requests in all, and each team with its own.
+    type Class<'a> = (u64, Vec<(&'a str, &'a Latency)>);
+    let mut classes: BTreeMap<&str, Class> = BTreeMap::new();
     for team in run.working() {
         for (class, phases) in &team.latency {
             if let Some(bound) = phases.get("bound") {

@@ -26,11 +26,11 @@ pub struct Lanes {
     run: String,
     origin: String,
     observed_secs: f64,
-    lanes: Vec<Lane>,
+    machines: Vec<Lane>,
     left_out: usize,
     teams: Vec<(String, RGBColor)>,
     stops: usize,
-    machines: usize,
+    with_stops: usize,
     asked: usize,
     landed: usize,
     untouched: usize,
@@ -55,6 +55,7 @@ impl Lane {
 
 impl Lanes {
     /// A chart for each arm in which work was stopped.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         material
             .shown()
@@ -106,7 +107,7 @@ impl Lanes {
         }
         let landed = lanes.iter().map(|l| l.landings.len()).sum();
         let untouched = lanes.iter().map(Lane::untouched).sum();
-        let machines = lanes.iter().filter(|l| !l.stops.is_empty()).count();
+        let with_stops = lanes.iter().filter(|l| !l.stops.is_empty()).count();
         lanes.retain(|l| !l.stops.is_empty() || !l.landings.is_empty());
         lanes.sort_by_key(|l| std::cmp::Reverse((l.landings.len(), l.stops.len())));
         let left_out = lanes.len().saturating_sub(LANES);
@@ -117,14 +118,14 @@ impl Lanes {
             run: run.label(),
             origin: material.origin(),
             observed_secs: end,
-            lanes,
+            machines: lanes,
             left_out,
             teams: names
                 .iter()
                 .map(|n| ((*n).to_owned(), material.teams.colour(n)))
                 .collect(),
             stops,
-            machines,
+            with_stops,
             asked,
             landed,
             untouched,
@@ -145,14 +146,14 @@ impl Sketch for Lanes {
         format!(
             "{} stopped on {}; {} of {} landed{untouched}",
             count(self.stops as u64, "task"),
-            count(self.machines as u64, "machine"),
+            count(self.with_stops as u64, "machine"),
             self.landed,
             count(self.asked as u64, "whole machine")
         )
     }
 
     fn legend(&self) -> Vec<Key> {
-        let used = |team: usize| self.lanes.iter().any(|l| l.changes.contains_key(&team));
+        let used = |team: usize| self.machines.iter().any(|l| l.changes.contains_key(&team));
         let teams = self.teams.iter().enumerate().filter(|(i, _)| used(*i));
         let mut keys: Vec<Key> = teams
             .map(|(_, (name, c))| Key::new(Mark::Fill, *c, format!("cards of {name}")))
@@ -181,13 +182,14 @@ impl Sketch for Lanes {
     }
 
     fn height(&self) -> u32 {
-        (i32::try_from(self.lanes.len()).unwrap_or(1) * (LANE + SPACE) + FOOT + NAME).unsigned_abs()
+        (i32::try_from(self.machines.len()).unwrap_or(1) * (LANE + SPACE) + FOOT + NAME)
+            .unsigned_abs()
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
         let sides = (150, body.dim_in_pixel().0.cast_signed() - 24);
         let mut top = 0;
-        for (i, lane) in self.lanes.iter().enumerate() {
+        for (i, lane) in self.machines.iter().enumerate() {
             let (x, y) = (
                 Scale::exact(self.observed_secs),
                 Scale::exact(f64::from(CARDS_PER_NODE)),
@@ -228,7 +230,7 @@ impl Sketch for Lanes {
                     colour,
                 )?;
             }
-            if i + 1 == self.lanes.len() {
+            if i + 1 == self.machines.len() {
                 panel.x_axis("seconds since the clock started", true)?;
             }
             top += LANE + SPACE;

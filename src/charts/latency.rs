@@ -57,6 +57,7 @@ struct Curve {
 
 impl BoundLatency {
     /// A chart, if the session has records.
+    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown();
         let arms: Vec<Arm> = shown

@@ -26,7 +26,7 @@ pub mod placement;
 pub mod quota;
 pub mod scale;
 #[cfg(test)]
-pub mod synthetic;
+pub(crate) mod synthetic;
 pub mod text;
 pub mod theme;
 pub mod trend;

@@ -75,6 +75,7 @@ impl Node {
 
 impl Placement {
     /// A chart, if whole machines were asked for by bare pods or under several arms.
+    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown().into_iter().take(PANELS);
         let arms: Vec<Arm> = shown.filter_map(|run| arm(material, run)).collect();
@@ -92,7 +93,7 @@ impl Placement {
     }
 }
 
-fn is_whole_machine(record: &&Record) -> bool {
+fn is_whole_machine(record: &Record) -> bool {
     record.request.cards == CARDS_PER_NODE && record.request.gpumem_mib.is_none()
 }
 
@@ -103,7 +104,7 @@ fn arm(material: &Material, run: &RunMaterial) -> Option<Arm> {
     let records = &run.run.records;
     let moment_secs = records
         .iter()
-        .filter(is_whole_machine)
+        .filter(|r| is_whole_machine(r))
         .map(|r| r.intended_secs)
         .reduce(f64::min)?;
     let machines = usize::try_from(plan.cluster.nodes())
@@ -113,12 +114,12 @@ fn arm(material: &Material, run: &RunMaterial) -> Option<Arm> {
         name: run.summary.arm.clone(),
         moment_secs,
         nodes: vec![Node::default(); machines],
-        asked: records.iter().filter(is_whole_machine).count(),
+        asked: records.iter().filter(|r| is_whole_machine(r)).count(),
         placed: 0,
         unknown: 0,
     };
     for record in records {
-        let whole_machine = is_whole_machine(&record);
+        let whole_machine = is_whole_machine(record);
         for attempt in &record.attempts {
             let node = attempt
                 .node
@@ -307,7 +308,7 @@ impl Sketch for Placement {
     fn height(&self) -> u32 {
         self.arms
             .iter()
-            .map(|a| a.height())
+            .map(Arm::height)
             .sum::<i32>()
             .unsigned_abs()
     }

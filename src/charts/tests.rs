@@ -6,11 +6,15 @@ use super::*;
 /// Where pictures are kept for a look at them; else in a folder that goes away.
 const KEEP: &str = "HEADROOM_TEST_PICTURES";
 
+fn out(root: &Path, folder: &str) -> PathBuf {
+    let kept = std::env::var_os(KEEP).map(PathBuf::from);
+    kept.unwrap_or_else(|| root.join("plots")).join(folder)
+}
+
 fn drawn(script: &Script) -> Vec<(String, String)> {
     let root = tempfile::tempdir().unwrap();
     let session = script.write(root.path());
-    let kept = std::env::var_os(KEEP).map(PathBuf::from);
-    let out = kept.unwrap_or_else(|| root.path().join("plots"));
+    let out = out(root.path(), script.folder);
     let files = plot(&[session], &out).unwrap();
     files
         .iter()
@@ -124,8 +128,7 @@ fn several_sessions_give_a_trend_and_names_of_their_own() {
         ..Script::default()
     }
     .write(root.path());
-    let kept = std::env::var_os(KEEP).map(PathBuf::from);
-    let out = kept.unwrap_or_else(|| root.path().join("plots"));
+    let out = out(root.path(), "several");
     let files = plot(&[first, second.clone(), second], &out).unwrap();
     let names: Vec<String> = files
         .iter()

@@ -19,8 +19,8 @@ const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "c
 fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let there = |name: &&str| folders.iter().map(|f| f.join(name)).find(|p| p.is_file());
-    BROWSERS.iter().find_map(|name| there(&name))
+    let there = |name: &str| folders.iter().map(|f| f.join(name)).find(|p| p.is_file());
+    BROWSERS.iter().find_map(|name| there(name))
 }
 
 const PROBE: &str = r#"<!doctype html><title>probe</title>
@@ -110,13 +110,14 @@ fn open(browser: &Path, page: &str) -> Seen {
             .split(&format!("data-{name}=\""))
             .nth(1)
             .and_then(|t| t.split('"').next());
-        value.map(str::to_owned).unwrap_or_else(|| {
-            panic!(
-                "the browser gave no {name}
+        let value = value.map(str::to_owned);
+        assert!(
+            value.is_some(),
+            "the browser gave no {name}
 {text}
 {log}"
-            )
-        })
+        );
+        value.unwrap_or_default()
     };
     Seen {
         widths: attribute("widths"),

@@ -2,6 +2,7 @@
 
 use crate::charts::Material;
 use crate::charts::figures::Repeats;
+use crate::charts::material::RunMaterial;
 use crate::charts::text::{count, percent, secs, thousands, times, whole};
 use crate::judge::Amount;
 use crate::run_folder::HamiKind;
@@ -66,7 +67,7 @@ struct Team {
 impl<'a> Arm<'a> {
     fn of(material: &'a Material, name: &'a str) -> Self {
         let run = material.runs.iter().find(|r| r.summary.arm == name);
-        let teams = run.into_iter().flat_map(|r| r.working()).map(|t| {
+        let teams = run.into_iter().flat_map(RunMaterial::working).map(|t| {
             let figure = |key: &str| Repeats::of(material, name, &t.name, key);
             let number = |key: &str| match figure(key)?.median {
                 Amount::Is(v) if v > 0.0 => Some(v),
@@ -138,7 +139,7 @@ impl<'a> Arm<'a> {
         let base = self.base()?;
         let reserved = base.reserved?;
         let held = base.admitted?;
-        let mut text = format!(
+        let text = format!(
             "Of the {} card-seconds set aside for {}, {} were held by its work; the rest stood idle, ready for a burst",
             whole(reserved),
             base.name,
@@ -148,17 +149,17 @@ impl<'a> Arm<'a> {
             .teams
             .iter()
             .find(|t| t.reserved.is_none() && t.admitted.is_some());
-        if let Some(sharer) = sharer {
+        let held_instead = sharer.and_then(|sharer| {
             let own = sharer.admitted?;
-            text += &format!(
+            Some(format!(
                 ". {} held {} card-seconds, {} of what was set aside for {}",
                 sharer.name,
                 whole(own),
                 percent(own / reserved),
                 base.name
-            );
-        }
-        Some(text + ".")
+            ))
+        });
+        Some(format!("{text}{}.", held_instead.unwrap_or_default()))
     }
 
     fn control_plane(&self) -> Option<String> {

@@ -64,7 +64,9 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
         text = table.to_string() + "\n";
     }
     for error in broken {
-        text += &format!("unreadable: {}\n", clean(&error));
+        text.push_str("unreadable: ");
+        text.push_str(&clean(&error));
+        text.push('\n');
     }
     Ok(text)
 }

@@ -70,8 +70,8 @@ struct Verdict {
 struct Calls {
     arm: String,
     component: String,
-    calls: String,
-    per_pod: String,
+    what: String,
+    sum: String,
 }
 
 /// The report's HTML.
@@ -201,8 +201,8 @@ fn calls(material: &Material) -> Vec<Calls> {
             all.push(Calls {
                 arm: run.summary.arm.clone(),
                 component: component.clone(),
-                calls: words.join(", "),
-                per_pod: format!("{sum:.2}"),
+                what: words.join(", "),
+                sum: format!("{sum:.2}"),
             });
         }
     }
@@ -242,7 +242,7 @@ fn flat(value: &serde_json::Value) -> Vec<[String; 2]> {
                 }
             }
             serde_json::Value::String(text) => {
-                rows.push([name.replace('_', " "), short(text, 200)])
+                rows.push([name.replace('_', " "), short(text, 200)]);
             }
             other => rows.push([name.replace('_', " "), short(&other.to_string(), 200)]),
         }

@@ -12,11 +12,11 @@ use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
 
 use crate::judge::{self, Judged};
-use crate::observer::Observation;
 use crate::observer::audit::AuditFigures;
 use crate::observer::figures::{RunFacts, summarise};
 use crate::observer::hlog::interval_log;
 use crate::observer::usage::note_borrowing;
+use crate::observer::{HarnessUse, Observation};
 use crate::plan::{self, Overrides, Plan};
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
@@ -230,7 +230,7 @@ impl Script {
             relists: 0,
             interruptions: 0,
             clock_jumps: Vec::new(),
-            harness: Default::default(),
+            harness: HarnessUse::default(),
         };
         let facts = RunFacts {
             client_limits: BTreeMap::from([("hami".into(), Some(plan.hami.limit))]),
@@ -345,7 +345,7 @@ pub fn damage(session: &Path, seed: u64) {
         } else {
             let some = |line: &str| match random.random_range(0..20) {
                 0 => warped(line, &mut random),
-                1 => line.replace("1", "-"),
+                1 => line.replace('1', "-"),
                 2 => String::new(),
                 _ => line.to_owned(),
             };
@@ -382,13 +382,14 @@ fn warped(text: &str, random: &mut SmallRng) -> String {
                 if random.random_ratio(1, 40) {
                     items.clear();
                 }
-                items.iter_mut().for_each(|v| walk(v, random));
+                for value in items {
+                    walk(value, random);
+                }
             }
             serde_json::Value::Object(fields) => {
-                fields
-                    .iter_mut()
-                    .filter(|(k, _)| *k != "schema")
-                    .for_each(|(_, v)| walk(v, random));
+                for (_, value) in fields.iter_mut().filter(|(k, _)| *k != "schema") {
+                    walk(value, random);
+                }
             }
             _ => {}
         }
