@@ -45,6 +45,8 @@ pub struct Bench {
     pub components: BTreeMap<String, Program>,
     /// Which HAMi runs.
     pub hami: HamiSource,
+    /// What it calls itself in the audit log.
+    pub hami_agent: String,
     /// Folder of live clusters' state.
     pub state_root: PathBuf,
 }
@@ -112,7 +114,7 @@ pub async fn run(
     for exit in &exits {
         writer.exit(&component_exit(exit, &clock));
     }
-    let agents = agents(&bench.programs);
+    let agents = agents(bench);
     let (log, line, end_secs) = (audit_log, clock.clone(), observation.end_secs);
     let mut records = std::mem::take(&mut observation.records);
     let (joined, records) = tokio::task::spawn_blocking(move || {
@@ -306,17 +308,11 @@ fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
     }
 }
 
-/// Components by the name of their program, which is how each calls itself in the audit log.
-fn agents(programs: &Programs) -> BTreeMap<String, String> {
-    let base = |path: &Path| {
-        path.file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned()
-    };
+/// Components by what they call themselves in the audit log where that is not their name.
+fn agents(bench: &Bench) -> BTreeMap<String, String> {
+    let kueue = bench.programs.kueue.file_name().unwrap_or_default();
     BTreeMap::from([
-        (base(&programs.kueue), cluster::KUEUE.into()),
-        (base(&programs.hami), cluster::HAMI.into()),
-        ("headroom-extender".into(), cluster::HAMI.into()),
+        (kueue.to_string_lossy().into_owned(), cluster::KUEUE.into()),
+        (bench.hami_agent.clone(), cluster::HAMI.into()),
     ])
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::components::HamiChoice;
+use crate::components::image::Registry;
 use crate::plan::Policy;
 use crate::{clearer, extender};
 
@@ -123,9 +124,18 @@ pub struct BenchArgs {
 /// Options that shape the cluster under test.
 #[derive(Debug, Clone, Args)]
 pub struct ShapeArgs {
-    /// Which HAMi scheduler: auto (one found in the cache, else the built-in), builtin, or a program's path
-    #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto")]
+    /// Which HAMi scheduler: auto (one in the cache, else the published image's, else the built-in), builtin, image with
+    /// :TAG or @DIGEST, or a program's path
+    #[arg(
+        long,
+        value_name = "auto|builtin|image[:TAG]|PATH",
+        default_value = "auto"
+    )]
     pub hami: HamiChoice,
+
+    /// Registry to pull HAMi's image from [default: where it is published]
+    #[arg(long, value_name = "HOST")]
+    pub registry: Option<Registry>,
 
     /// HAMi's client rate limit: raised (100/200) or HAMi's default (5/10)
     #[arg(long, value_enum)]
