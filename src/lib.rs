@@ -1,10 +1,12 @@
 //! headroom: a benchmark harness for GPU-sharing policy on Kubernetes.
 //!
 //! Modules in the order data flows: [`plan`] → [`components`] → [`cluster`] → [`tenants`] → [`driver`] → [`observer`]
-//! → [`run_folder`]; [`bench`] runs them one after the other. [`extender`] is a program of its own (the built-in
-//! stand-in for HAMi) that nothing else imports, and so is [`clearer`] (the node clearer).
+//! → [`run_folder`]; [`bench`] runs them one after the other; [`judge`], [`charts`] and [`report`] only read what was
+//! recorded. [`extender`] is a program of its own (the built-in stand-in for HAMi) that nothing else imports, and so is
+//! [`clearer`] (the node clearer).
 
 pub mod bench;
+pub mod charts;
 pub mod clearer;
 pub mod cli;
 pub mod cluster;
@@ -15,5 +17,6 @@ pub mod judge;
 pub mod machine;
 pub mod observer;
 pub mod plan;
+pub mod report;
 pub mod run_folder;
 pub mod tenants;

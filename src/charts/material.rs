@@ -1,0 +1,162 @@
+//! A session and its runs, read once for all charts and the report.
+
+use std::path::Path;
+
+use super::figures::more;
+use super::theme::Teams;
+use crate::judge::{self, Figures};
+use crate::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
+
+/// A session with those of its runs that can be read.
+#[derive(Debug)]
+pub struct Material {
+    /// The session.
+    pub session: Session,
+    /// Its runs, in the order they ran.
+    pub runs: Vec<RunMaterial>,
+    /// What could not be read or is incomplete, one line each.
+    pub notes: Vec<String>,
+    /// Colours of the teams.
+    pub teams: Teams,
+}
+
+/// A run: its figures and what they came from.
+#[derive(Debug)]
+pub struct RunMaterial {
+    /// Its part of the session's summary.
+    pub summary: RunSummary,
+    /// What it recorded.
+    pub run: Run,
+    /// Its figures by name: `<team>.<figure>` or `<team>.<class>.<figure>`.
+    pub figures: Figures,
+}
+
+impl Material {
+    /// Reads a session. A run that can't be read is left out and noted.
+    ///
+    /// # Errors
+    /// If the session itself can't be read.
+    pub fn load(path: &Path) -> Result<Self, ReadError> {
+        let session = Session::load(path)?;
+        let mut notes = Vec::new();
+        if !session.summary.complete {
+            notes.push("the session did not end in order: its figures are partial".to_owned());
+        }
+        let mut runs = Vec::new();
+        for summary in &session.summary.runs {
+            match session.run(&summary.folder) {
+                Ok(run) => {
+                    let of_run = |note: &String| format!("{}: {note}", summary.folder);
+                    notes.extend(run.notes.iter().map(of_run));
+                    let mut figures = judge::figures(summary, &run.records);
+                    figures.extend(more(summary));
+                    runs.push(RunMaterial {
+                        summary: summary.clone(),
+                        run,
+                        figures,
+                    });
+                }
+                Err(error) => notes.push(error.to_string()),
+            }
+        }
+        let planned = runs
+            .iter()
+            .flat_map(|r| r.run.info.plan.tenants.iter().map(|t| t.name.as_str()));
+        let summarised = session
+            .summary
+            .runs
+            .iter()
+            .flat_map(|r| r.tenants.iter().map(|t| t.name.as_str()));
+        let teams = Teams::new(planned.chain(summarised));
+        Ok(Self {
+            session,
+            runs,
+            notes,
+            teams,
+        })
+    }
+
+    /// Names of the arms, in the order they first ran.
+    #[must_use]
+    pub fn arms(&self) -> Vec<&str> {
+        let mut arms: Vec<&str> = Vec::new();
+        for run in &self.session.summary.runs {
+            if !arms.contains(&run.arm.as_str()) {
+                arms.push(&run.arm);
+            }
+        }
+        arms
+    }
+
+    /// For each arm the run to show where only one can be shown: its first undisturbed one, else its first.
+    #[must_use]
+    pub fn shown(&self) -> Vec<&RunMaterial> {
+        self.arms()
+            .into_iter()
+            .filter_map(|arm| {
+                let mut own = self.runs.iter().filter(|r| r.summary.arm == arm);
+                let undisturbed = own.clone().find(|r| r.summary.disturbed.is_empty());
+                undisturbed.or_else(|| own.next())
+            })
+            .collect()
+    }
+
+    /// How charts of one arm end their names: nothing where there is but one arm.
+    #[must_use]
+    pub fn suffix(&self, arm: &str) -> String {
+        if self.arms().len() > 1 {
+            format!("-{arm}")
+        } else {
+            String::new()
+        }
+    }
+
+    /// Name of the session's folder.
+    #[must_use]
+    pub fn folder(&self) -> Option<String> {
+        let path = self.session.dir.canonicalize().ok()?;
+        Some(path.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// Small print that names what ran: HAMi, compression, run.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        let summary = &self.session.summary;
+        let quick = if summary.quick {
+            ", a quick first look"
+        } else {
+            ""
+        };
+        let partial = if summary.complete { "" } else { ", incomplete" };
+        format!(
+            "{} on {}, timeline ÷ {}{quick}{partial}.",
+            summary.experiment,
+            summary.hami.label(),
+            summary.compress
+        )
+    }
+}
+
+impl RunMaterial {
+    /// Teams that did any work in it, with what they were to do.
+    pub fn working(&self) -> impl Iterator<Item = &TenantSummary> {
+        self.summary.tenants.iter().filter(|t| t.experiments > 0)
+    }
+
+    /// What was published for a team in this run's arm.
+    #[must_use]
+    pub fn published(&self, team: &str, figure: &str) -> Option<f64> {
+        let tenants = &self.run.info.plan.tenants;
+        let plan = tenants.iter().find(|t| t.name == team)?;
+        plan.published
+            .get(figure)
+            .copied()
+            .filter(|v| v.is_finite())
+    }
+
+    /// `default, repeat 1`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("arm {}, repeat {}", self.summary.arm, self.summary.repeat)
+    }
+}

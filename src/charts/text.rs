@@ -1,0 +1,146 @@
+//! Numbers and lines of text as pictures and reports print them.
+
+use super::theme::width;
+use crate::run_folder::Percentile;
+
+/// A whole number with its thousands apart: `18,352`.
+#[must_use]
+pub fn whole(value: f64) -> String {
+    if !value.is_finite() || value.abs() >= 1e15 {
+        return format!("{value:.1e}");
+    }
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 && digits != "0" {
+        format!("-{text}")
+    } else {
+        text
+    }
+}
+
+/// A span of time with its unit and three or four digits: `350 ms`, `1.52 s`, `458.8 s`.
+#[must_use]
+pub fn secs(value: f64) -> String {
+    match value.abs() {
+        v if !v.is_finite() => "?".into(),
+        0.0 => "0 s".into(),
+        v if v < 1.0 => format!("{:.0} ms", value * 1000.0),
+        v if v < 100.0 => format!("{value:.2} s"),
+        v if v < 10_000.0 => format!("{value:.1} s"),
+        _ => format!("{} s", whole(value)),
+    }
+}
+
+/// A ratio: `2.43 ×`.
+#[must_use]
+pub fn times(value: f64) -> String {
+    format!("{value:.2} ×")
+}
+
+/// A share of 1 in per cent: `47 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// `1 restart`, `2 restarts`.
+#[must_use]
+pub fn count(n: u64, thing: &str) -> String {
+    format!("{} {thing}{}", thousands(n), if n == 1 { "" } else { "s" })
+}
+
+/// A count with its thousands apart.
+#[must_use]
+#[allow(clippy::cast_precision_loss)] // counts far below 2^52
+pub fn thousands(n: u64) -> String {
+    whole(n as f64)
+}
+
+/// A percentile; `None` with too few samples.
+#[must_use]
+pub fn percentile(value: Percentile) -> Option<String> {
+    match value {
+        Percentile::Secs(v) => Some(secs(v)),
+        Percentile::Over { over } => Some(format!("> {}", secs(over))),
+        Percentile::TooFew => None,
+    }
+}
+
+/// Text without control characters, which neither SVG nor a terminal should see.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// At most `longest` characters of `text`, the cut marked.
+#[must_use]
+pub fn short(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(longest.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// Breaks `text` between words into lines no wider than `room`, at most `most` of them; what is left over is cut off
+/// and the cut marked.
+#[must_use]
+pub fn wrap(text: &str, size: f64, bold: bool, room: i32, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in clean(text).split(' ').filter(|w| !w.is_empty()) {
+        // A word that no line could hold, such as a hostile name.
+        let word = short(word, 60);
+        let full = lines.len() == most;
+        match lines.last_mut() {
+            Some(last) if width(&format!("{last} {word}"), size, bold) <= room => {
+                last.push(' ');
+                last.push_str(&word);
+            }
+            Some(last) if full => {
+                last.push('…');
+                break;
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        let all = [0.0, 999.4, 18352.0, -1234.0, -0.2, 1e18].map(whole);
+        assert_eq!(all, ["0", "999", "18,352", "-1,234", "0", "1.0e18"]);
+        let all = [0.0, 0.35, 1.52, 458.8, 20_000.0, f64::NAN].map(secs);
+        assert_eq!(all, ["0 s", "350 ms", "1.52 s", "458.8 s", "20,000 s", "?"]);
+        assert_eq!(count(1, "restart"), "1 restart");
+        assert_eq!(count(1200, "restart"), "1,200 restarts");
+        assert_eq!(
+            percentile(Percentile::Over { over: 90.0 }).as_deref(),
+            Some("> 90.00 s")
+        );
+    }
+
+    #[test]
+    fn long_titles_wrap_and_hostile_ones_are_cut() {
+        let lines = wrap("one two three four five six", 40.0, true, 250, 9);
+        assert!(lines.len() > 1, "{lines:?}");
+        assert_eq!(lines.join(" "), "one two three four five six");
+        let lines = wrap(&"word ".repeat(500), 40.0, true, 1100, 3);
+        assert_eq!(lines.len(), 3);
+        assert!(lines[2].ends_with('…'), "{lines:?}");
+        assert_eq!(wrap("a\u{1b}[31mb", 40.0, true, 1100, 3), ["a [31mb"]);
+    }
+}

@@ -1,0 +1,303 @@
+//! What a session found, in plain sentences computed from its figures.
+
+use crate::charts::Material;
+use crate::charts::figures::Repeats;
+use crate::charts::text::{count, percent, secs, thousands, times, whole};
+use crate::judge::Amount;
+use crate::run_folder::HamiKind;
+
+/// The findings, the most important first.
+#[must_use]
+pub fn findings(material: &Material) -> Vec<String> {
+    let arms = material.arms();
+    let mut all = Vec::new();
+    for arm in &material.session.summary.arms {
+        let verdict = match arm.shape_holds {
+            Some(true) => "The published shape was seen again",
+            Some(false) => "The published shape was not seen again",
+            None => continue,
+        };
+        let of = if arms.len() > 1 {
+            format!("{}: ", arm.name)
+        } else {
+            String::new()
+        };
+        all.push(format!("{of}{verdict}: {}", arm.reason));
+    }
+    for arm in &arms {
+        let arm = Arm::of(material, arm);
+        let said = [
+            arm.time(),
+            arm.cards(),
+            arm.control_plane(),
+            arm.unbound(),
+            arm.evictions(),
+            arm.restarts(),
+        ];
+        for sentence in said.into_iter().flatten() {
+            all.push(if arms.len() > 1 {
+                format!("{}: {sentence}", arm.name)
+            } else {
+                sentence
+            });
+        }
+    }
+    all.extend(trust(material));
+    all
+}
+
+/// An arm of the session.
+struct Arm<'a> {
+    material: &'a Material,
+    name: &'a str,
+    teams: Vec<Team>,
+}
+
+/// A team's medians over the arm's repeats.
+struct Team {
+    name: String,
+    makespan: Option<Repeats>,
+    ideal_secs: Option<f64>,
+    reserved: Option<f64>,
+    admitted: Option<f64>,
+    ideal_card_secs: Option<f64>,
+}
+
+impl<'a> Arm<'a> {
+    fn of(material: &'a Material, name: &'a str) -> Self {
+        let run = material.runs.iter().find(|r| r.summary.arm == name);
+        let teams = run.into_iter().flat_map(|r| r.working()).map(|t| {
+            let figure = |key: &str| Repeats::of(material, name, &t.name, key);
+            let number = |key: &str| match figure(key)?.median {
+                Amount::Is(v) if v > 0.0 => Some(v),
+                _ => None,
+            };
+            Team {
+                name: t.name.clone(),
+                makespan: figure("makespan_secs"),
+                ideal_secs: number("ideal_secs"),
+                reserved: number("card_seconds_reserved"),
+                admitted: number("card_seconds_admitted"),
+                ideal_card_secs: number("card_seconds_ideal"),
+            }
+        });
+        Self {
+            material,
+            name,
+            teams: teams.collect(),
+        }
+    }
+
+    /// The team that the others are measured by: the one with most card-seconds set aside.
+    fn base(&self) -> Option<&Team> {
+        let owners = self.teams.iter().filter(|t| t.reserved.is_some());
+        owners.max_by(|a, b| {
+            a.reserved
+                .partial_cmp(&b.reserved)
+                .unwrap_or(std::cmp::Ordering::Equal)
+        })
+    }
+
+    fn time(&self) -> Option<String> {
+        let base = self.base()?;
+        let base_secs = base.makespan.as_ref()?;
+        let others: Vec<String> = self
+            .teams
+            .iter()
+            .filter(|t| t.name != base.name)
+            .filter_map(|t| {
+                let own = t.makespan.as_ref()?;
+                let ratio = times(own.median.at_least() / base_secs.median.at_least());
+                let published = own.published.zip(base_secs.published);
+                let published = published.map(|(a, b)| format!(" (published {})", times(a / b)));
+                Some(format!(
+                    "{} {}, {ratio}{} that",
+                    t.name,
+                    secs(own.median.at_least()),
+                    published.unwrap_or_default()
+                ))
+            })
+            .collect();
+        let own = secs(base_secs.median.at_least());
+        let published = base_secs
+            .published
+            .map(|p| format!(" (published {})", secs(p)));
+        let start = format!(
+            "{} took {own}{} for its timeline",
+            base.name,
+            published.unwrap_or_default()
+        );
+        Some(if others.is_empty() {
+            format!("{start}.")
+        } else {
+            format!("{start}; {}.", others.join("; "))
+        })
+    }
+
+    fn cards(&self) -> Option<String> {
+        let base = self.base()?;
+        let reserved = base.reserved?;
+        let held = base.admitted?;
+        let mut text = format!(
+            "Of the {} card-seconds set aside for {}, {} were held by its work; the rest stood idle, ready for a burst",
+            whole(reserved),
+            base.name,
+            percent(held / reserved)
+        );
+        let sharer = self
+            .teams
+            .iter()
+            .find(|t| t.reserved.is_none() && t.admitted.is_some());
+        if let Some(sharer) = sharer {
+            let own = sharer.admitted?;
+            text += &format!(
+                ". {} held {} card-seconds, {} of what was set aside for {}",
+                sharer.name,
+                whole(own),
+                percent(own / reserved),
+                base.name
+            );
+        }
+        Some(text + ".")
+    }
+
+    fn control_plane(&self) -> Option<String> {
+        let each: Vec<String> = self
+            .teams
+            .iter()
+            .filter_map(|t| {
+                let added = t.makespan.as_ref()?.median.at_least() - t.ideal_secs?;
+                let work = t
+                    .admitted
+                    .zip(t.ideal_card_secs)
+                    .map(|(held, ideal)| held / ideal);
+                let work = work.map_or_else(String::new, |r| {
+                    format!(" and {} the ideal card-seconds", times(r))
+                });
+                Some(format!("{} {:+.1} s of time{work}", t.name, added))
+            })
+            .collect();
+        (!each.is_empty()).then(|| {
+            format!(
+                "On top of the ideal schedule the control plane cost {}.",
+                each.join("; ")
+            )
+        })
+    }
+
+    fn unbound(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        let run = self
+            .material
+            .runs
+            .iter()
+            .find(|r| r.summary.arm == self.name)?;
+        for team in run.working() {
+            for (class, phases) in &team.latency {
+                if let Some(bound) = phases.get("bound").filter(|l| l.censored > 0) {
+                    let done = bound.count.saturating_sub(bound.censored);
+                    parts.push(format!(
+                        "{} of {}'s {} {class} requests",
+                        thousands(done),
+                        team.name,
+                        thousands(bound.count)
+                    ));
+                }
+            }
+        }
+        (!parts.is_empty()).then(|| {
+            format!(
+                "Within {} only {} were bound.",
+                secs(run.summary.observed_secs),
+                parts.join(" and ")
+            )
+        })
+    }
+
+    fn evictions(&self) -> Option<String> {
+        let runs = || {
+            self.material
+                .runs
+                .iter()
+                .filter(|r| r.summary.arm == self.name)
+        };
+        let all: u32 = runs()
+            .flat_map(|r| &r.summary.tenants)
+            .map(|t| t.evictions)
+            .fold(0, u32::saturating_add);
+        if all == 0 {
+            return None;
+        }
+        let run = runs().next()?;
+        let each: Vec<String> = run
+            .summary
+            .tenants
+            .iter()
+            .filter(|t| t.evictions > 0)
+            .map(|t| format!("{} of {}", t.evictions, t.name))
+            .collect();
+        let whose = if each.is_empty() {
+            String::new()
+        } else {
+            format!(" (in the first run {})", each.join(", "))
+        };
+        Some(format!(
+            "{} in {}{whose}: work stopped so that others could run.",
+            count(u64::from(all), "eviction"),
+            count(runs().count() as u64, "run")
+        ))
+    }
+
+    fn restarts(&self) -> Option<String> {
+        let mut all: Vec<(&str, u64)> = Vec::new();
+        for run in self
+            .material
+            .runs
+            .iter()
+            .filter(|r| r.summary.arm == self.name)
+        {
+            for (component, n) in &run.summary.restarts {
+                match all.iter_mut().find(|(name, _)| name == component) {
+                    Some((_, sum)) => *sum += u64::from(*n),
+                    None => all.push((component, u64::from(*n))),
+                }
+            }
+        }
+        all.retain(|(_, n)| *n > 0);
+        let each: Vec<String> = all
+            .iter()
+            .map(|(name, n)| format!("{name} {}", thousands(*n)))
+            .collect();
+        (!each.is_empty()).then(|| format!("Components restarted: {}.", each.join(", ")))
+    }
+}
+
+/// What a reader must know before believing the rest.
+fn trust(material: &Material) -> Vec<String> {
+    let summary = &material.session.summary;
+    let mut all = Vec::new();
+    if summary.hami.source == HamiKind::Builtin {
+        all.push("Not HAMi itself but headroom's built-in stand-in placed the pods.".to_owned());
+    }
+    if summary.quick {
+        all.push("A quick first look: times are compressed so much that the control plane's share dominates.".to_owned());
+    }
+    let disturbed = summary
+        .runs
+        .iter()
+        .filter(|r| !r.disturbed.is_empty())
+        .count();
+    let runs = summary.runs.len();
+    all.push(match (disturbed, runs) {
+        (_, 0) => "No run of the session came to its end.".to_owned(),
+        (0, n) => format!(
+            "Undisturbed: host and harness were in order in {}.",
+            count(n as u64, "run")
+        ),
+        (d, n) => format!(
+            "Disturbed: host or harness failed in {d} of {}; see the warnings.",
+            count(n as u64, "run")
+        ),
+    });
+    all
+}

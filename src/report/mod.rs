@@ -1,0 +1,92 @@
+//! Sessions in words: one HTML file to hand on, and text for the terminal.
+//!
+//! In: folders of sessions. Out: text. Everything said is computed from the folders; nothing is fetched, run or changed.
+//!
+//! - [`findings`]: what a session found, in plain sentences
+//! - [`tables`]: its figures beside the published ones
+//! - [`page`]: the self-contained HTML file
+//! - [`show`], [`runs`]: a session, and a list of sessions, for the terminal
+
+#[cfg(test)]
+mod browser_tests;
+pub mod findings;
+mod list;
+pub mod page;
+mod shown;
+pub mod tables;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use list::runs;
+pub use shown::show;
+
+use crate::charts::{DrawError, Material};
+use crate::run_folder::ReadError;
+
+/// Why a report could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A session can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// No session was given.
+    #[error("no session is given; name one or more folders, such as one under runs/")]
+    NoSession,
+    /// A chart of it could not be drawn.
+    #[error(transparent)]
+    Draw(#[from] DrawError),
+    /// The page could not be put together.
+    #[error("can't put the page together: {0}")]
+    Page(#[from] minijinja::Error),
+    /// A file or folder can't be read or written.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// It.
+        path: PathBuf,
+        /// What the file system said.
+        #[source]
+        error: io::Error,
+    },
+}
+
+/// Writes a report on `sessions` as one self-contained HTML file.
+///
+/// # Errors
+/// If a session can't be read, or the file can't be written. Nothing is written unless all sessions can be read.
+pub fn write(sessions: &[PathBuf], out_file: &Path) -> Result<(), ReportError> {
+    if sessions.is_empty() {
+        return Err(ReportError::NoSession);
+    }
+    let materials: Vec<Material> = sessions
+        .iter()
+        .map(|s| Material::load(s))
+        .collect::<Result<_, _>>()?;
+    let html = page::html(&materials)?;
+    let io_error = |path: &Path, error| ReportError::Io {
+        path: path.to_owned(),
+        error,
+    };
+    if let Some(parent) = out_file.parent() {
+        fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
+    }
+    fs::write(out_file, html).map_err(|e| io_error(out_file, e))
+}
+
+/// The command line as a shell takes it.
+#[must_use]
+pub fn shell(command: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    let quoted = command.iter().map(|word| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! A session's figures as rows: measured, published, ratio.
+
+use serde::Serialize;
+
+use crate::charts::Material;
+use crate::charts::figures::{Repeats, Unit, words};
+
+/// A figure of a team in an arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Team.
+    pub team: String,
+    /// The figure in words.
+    pub figure: String,
+    /// The median over repeats, with its unit and the range.
+    pub measured: String,
+    /// What was published, with its unit.
+    pub published: Option<String>,
+    /// Measured ÷ published.
+    pub ratio: Option<String>,
+}
+
+/// The rows of an arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArmTable {
+    /// The arm.
+    pub arm: String,
+    /// Number of its runs.
+    pub runs: usize,
+    /// Figures that were published.
+    pub published: Vec<Row>,
+    /// Every figure.
+    pub all: Vec<Row>,
+}
+
+/// Figures of every team.
+const ALWAYS: [&str; 9] = [
+    "makespan_secs",
+    "ideal_secs",
+    "card_seconds_reserved",
+    "card_seconds_admitted",
+    "card_seconds_bound",
+    "card_seconds_running",
+    "card_seconds_borrowed",
+    "card_seconds_lent",
+    "card_seconds_ideal",
+];
+
+/// Figures of every class of request.
+const BY_CLASS: [&str; 5] = [
+    "bound_count",
+    "bound_p50_secs",
+    "bound_p95_secs",
+    "bound_p99_secs",
+    "bound_max_secs",
+];
+
+/// The tables of every arm.
+#[must_use]
+pub fn tables(material: &Material) -> Vec<ArmTable> {
+    let arms = material.arms().into_iter();
+    arms.map(|arm| {
+        let all = rows(material, arm);
+        ArmTable {
+            arm: arm.to_owned(),
+            runs: material
+                .runs
+                .iter()
+                .filter(|r| r.summary.arm == arm)
+                .count(),
+            published: all
+                .iter()
+                .filter(|r| r.published.is_some())
+                .cloned()
+                .collect(),
+            all,
+        }
+    })
+    .collect()
+}
+
+fn rows(material: &Material, arm: &str) -> Vec<Row> {
+    let Some(run) = material.runs.iter().find(|r| r.summary.arm == arm) else {
+        return Vec::new();
+    };
+    let mut rows = Vec::new();
+    for team in &run.summary.tenants {
+        let plan = run
+            .run
+            .info
+            .plan
+            .tenants
+            .iter()
+            .find(|t| t.name == team.name);
+        let mut keys: Vec<String> = ALWAYS.map(String::from).into();
+        if team.evictions > 0 {
+            keys.push("evictions".into());
+        }
+        for class in team.latency.keys() {
+            keys.extend(BY_CLASS.map(|name| format!("{class}.{name}")));
+        }
+        let extra = plan.into_iter().flat_map(|p| p.published.keys());
+        keys.extend(extra.filter(|k| !ALWAYS.contains(&k.as_str())).cloned());
+        keys.dedup();
+        for key in keys {
+            let row = row(material, arm, &team.name, &key);
+            // What a team has nothing of, such as loans, is left out unless something was published for it.
+            let worth = row.filter(|r| r.published.is_some() || !is_zero(&r.measured));
+            rows.extend(worth.filter(|r| !rows.contains(r)));
+        }
+    }
+    rows
+}
+
+fn is_zero(measured: &str) -> bool {
+    measured.starts_with("0 ") || measured == "0"
+}
+
+fn row(material: &Material, arm: &str, team: &str, key: &str) -> Option<Row> {
+    let unit = Unit::of(key);
+    let repeats = Repeats::of(material, arm, team, key);
+    let published = material
+        .runs
+        .iter()
+        .filter(|r| r.summary.arm == arm)
+        .find_map(|r| r.published(team, key));
+    if repeats.is_none() && published.is_none() {
+        return None;
+    }
+    Some(Row {
+        team: team.to_owned(),
+        figure: words(key),
+        measured: repeats
+            .as_ref()
+            .map_or_else(|| "not measured".into(), |r| r.print(unit)),
+        published: published.map(|p| unit.print(p)),
+        ratio: repeats.and_then(|r| r.ratio()).map(|r| format!("{r:.3}")),
+    })
+}

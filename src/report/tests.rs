@@ -1,0 +1,71 @@
+//! Reports on made-up sessions.
+
+use super::*;
+use crate::charts::synthetic::Script;
+use crate::run_folder::Disturbance;
+
+fn report(script: &Script) -> String {
+    let root = tempfile::tempdir().unwrap();
+    let session = script.write(root.path());
+    let out = root.path().join("made/report.html");
+    write(&[session], &out).unwrap();
+    if let Some(keep) = std::env::var_os("HEADROOM_TEST_PICTURES") {
+        fs::copy(&out, Path::new(&keep).join("report.html")).unwrap();
+    }
+    fs::read_to_string(out).unwrap()
+}
+
+#[test]
+fn a_report_has_the_published_figures_and_says_what_ran() {
+    let html = report(&Script {
+        disturbed: vec![Disturbance {
+            kind: "late-submit".into(),
+            detail: "3 submissions up to 80 ms <late>".into(),
+            remedy: "close other programs".into(),
+        }],
+        repeats: 2,
+        ..Script::default()
+    });
+    for published in [
+        "458.8 s",
+        "461.3 s",
+        "1116.8 s",
+        "18,352 card·s",
+        "8,629 card·s",
+    ] {
+        assert!(html.contains(published), "{published}");
+    }
+    assert!(html.contains("real HAMi v2.10.0-synthetic") && !html.contains("Not HAMi itself"));
+    assert!(html.contains(
+        "headroom bench regimes --hami &#x27;&#x2f;opt&#x2f;my hami&#x2f;scheduler&#x27;"
+    ));
+    assert!(html.contains("80 ms &lt;late&gt;") && html.contains("close other programs"));
+    assert!(html.contains("Synthetic CPU &lt;2 GHz&gt;"));
+    for outside in ["<script", "src=", "href=", "url(", "@import"] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn the_built_in_extender_is_never_passed_off_as_hami() {
+    let script = Script {
+        builtin: true,
+        ..Script::default()
+    };
+    let html = report(&script);
+    assert!(html.contains("Not HAMi itself") && !html.contains("real HAMi"));
+    let root = tempfile::tempdir().unwrap();
+    let shown = show(&script.write(root.path())).unwrap();
+    assert!(shown.contains("not HAMi itself"), "{shown}");
+    let listed = runs(root.path()).unwrap();
+    assert!(
+        listed.contains("builtin") && listed.contains("dedicated 45"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn commands_are_quoted_for_a_shell() {
+    let words = ["headroom", "bench", "it's", "", "a b", "--x=1"].map(String::from);
+    assert_eq!(shell(&words), r"headroom bench 'it'\''s' '' 'a b' --x=1");
+}
