@@ -65,6 +65,42 @@ pub enum Command {
         /// Experiment, regime, or experiment file
         experiment: String,
     },
+    /// Draw a session's charts, SVG and PNG
+    #[command(
+        after_help = "Examples:\n  headroom plot latest\n  headroom plot runs/20261129-154422-regimes --out plots"
+    )]
+    Plot {
+        /// Sessions: folders, or latest, latest~1, …
+        #[arg(value_name = "SESSION", default_value = "latest")]
+        sessions: Vec<String>,
+        /// Folder for the charts
+        #[arg(long, value_name = "DIR", default_value = "plots")]
+        out: PathBuf,
+    },
+    /// Write a session's report: one HTML file with findings, tables and charts
+    #[command(after_help = "Example: headroom report latest --out report.html")]
+    Report {
+        /// Sessions: folders, or latest, latest~1, …
+        #[arg(value_name = "SESSION", default_value = "latest")]
+        sessions: Vec<String>,
+        /// The file
+        #[arg(long, value_name = "FILE", default_value = "report.html")]
+        out: PathBuf,
+    },
+    /// Print what a session measured
+    #[command(after_help = "Example: headroom show latest")]
+    Show {
+        /// Session: a folder, or latest, latest~1, …
+        #[arg(value_name = "SESSION", default_value = "latest")]
+        session: String,
+    },
+    /// List the sessions in a folder, with what was run and what disturbed it
+    #[command(after_help = "Example: headroom runs")]
+    Runs {
+        /// Folder of sessions
+        #[arg(value_name = "DIR", default_value = "runs")]
+        dir: PathBuf,
+    },
     /// Run the built-in HAMi-compatible scheduler extender alone (it takes HAMi's flags)
     #[command(
         after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread"

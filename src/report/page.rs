@@ -1,5 +1,6 @@
 //! The HTML file: findings first, then figures, pictures, warnings and what it takes to run it again.
 
+use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
@@ -91,8 +92,8 @@ pub fn html(materials: &[Material]) -> Result<String, ReportError> {
         context! { ink => hex(INK), soft => hex(SOFT), grid => hex(GRID), paper => hex(PAPER) };
     let page = environment.get_template("page.html")?;
     Ok(page.render(context! {
-        parts => Value::from_serialize(&parts),
-        over => Value::from_serialize(&over),
+        parts => Value::from(Serde(&parts)),
+        over => Value::from(Serde(&over)),
         colours,
     })?)
 }

@@ -231,6 +231,7 @@ impl Script {
             harness: Default::default(),
         };
         let facts = RunFacts {
+            client_limits: BTreeMap::new(),
             repeat,
             folder,
             bring_up_secs: 17.3,

@@ -9,7 +9,9 @@ use crate::run_folder::{Attempt, AttemptEnd, Outcome, Record};
 
 /// What came of a plan.
 pub struct Played {
+    /// Its records.
     pub records: Vec<Record>,
+    /// The observation's end, seconds since the run's clock started.
     pub end_secs: f64,
 }
 
@@ -108,6 +110,7 @@ fn timeline(tenant: &TenantPlan, placed: &[Placed], random: &mut SmallRng) -> Ve
         record.submitted_secs = Some(placed.submitted_secs + 0.001);
         record.created_secs = Some(placed.submitted_secs + 0.01);
         record.attempts.push(Attempt {
+            cards: vec![],
             reserved_secs: Some(admitted - 0.01),
             admitted_secs: Some(admitted),
             released_secs: Some(ended + 0.1),
