@@ -144,7 +144,7 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
                 t.latency
                     .get(class)
                     .and_then(|phases| phases.get(phase))
-                    .map_or(NOTHING.into(), |l| latency(l))
+                    .map_or(NOTHING.into(), latency)
             });
         }
     }

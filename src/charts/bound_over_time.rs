@@ -49,6 +49,7 @@ struct Curve {
 
 impl BoundOverTime {
     /// A chart, if the session watched bare pods for a fixed time.
+    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let watched = |r: &&RunMaterial| {
             r.run.info.plan.observe_secs.is_some()

@@ -43,6 +43,7 @@ struct Team {
 
 impl CardsInUse {
     /// A chart for each arm that has a usage series.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let charts = material.shown().into_iter().map(|run| {
             let mut teams: Vec<Team> = run

@@ -26,6 +26,7 @@ pub struct Components {
     restarts: u32,
     exits: Vec<ComponentExit>,
     /// Team, colour, and of each request when it was due and how long it took to be bound.
+    #[allow(clippy::type_complexity)] // named in the line above
     teams: Vec<(String, RGBColor, Vec<(f64, f64)>)>,
     /// Of each request never bound when it was due and for how long it waited.
     never: Vec<(RGBColor, f64, f64)>,
@@ -34,6 +35,7 @@ pub struct Components {
 
 impl Components {
     /// A chart for each arm.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let charts = material
             .shown()

@@ -35,6 +35,7 @@ struct Team {
 
 impl Cost {
     /// A chart for each arm in which teams finished their work.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let charts = material.shown().into_iter().map(|run| {
             let arm = &run.summary.arm;
@@ -194,7 +195,7 @@ impl Sketch for Cost {
             write(body, (0, row.y), &short(&team.name, 12), &Words::plain())?;
             for (name, colour, repeats) in Self::bars(team) {
                 row.draw(body, colour, repeats, Unit::CardSecs)?;
-                let label = format!("{name} {}", value(repeats, |v| whole(v)));
+                let label = format!("{name} {}", value(repeats, whole));
                 row.value(body, &label)?;
                 row.y += STEP;
             }

@@ -26,6 +26,7 @@ pub struct Lanes {
     run: String,
     origin: String,
     observed_secs: f64,
+    #[allow(clippy::struct_field_names)] // a chart of lanes has lanes
     lanes: Vec<Lane>,
     left_out: usize,
     teams: Vec<(String, RGBColor)>,
@@ -55,6 +56,7 @@ impl Lane {
 
 impl Lanes {
     /// A chart for each arm in which work was stopped.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         material
             .shown()

@@ -47,6 +47,7 @@ struct Curve {
 
 impl BoundLatency {
     /// A chart for each arm with records.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let charts = material.shown().into_iter().map(|run| {
             let arm = &run.summary.arm;

@@ -28,6 +28,7 @@ pub const NAME: i32 = 36;
 
 impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     /// Axes whose inner rectangle is `left..right` × `top..bottom`.
+    #[must_use]
     pub fn new(
         area: &'a Area<DB>,
         (left, right): (i32, i32),

@@ -65,6 +65,7 @@ pub fn bill<'a>(records: impl Iterator<Item = &'a Record>, end_secs: f64) -> Bil
 
 impl Payment {
     /// A chart, if any work was stopped.
+    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let several = material.arms().len() > 1;
         let bills = |run: &RunMaterial| -> Vec<(String, RGBColor, Bill)> {

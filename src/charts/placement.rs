@@ -69,11 +69,16 @@ impl Node {
 
 impl Placement {
     /// A chart, if whole machines were asked for by bare pods or under several arms.
+    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown().into_iter().take(PANELS);
         let arms: Vec<Arm> = shown.filter_map(|run| arm(material, run)).collect();
         let mut teams: Vec<(String, RGBColor)> = Vec::new();
-        for team in material.runs.iter().flat_map(|r| r.working()) {
+        for team in material
+            .runs
+            .iter()
+            .flat_map(super::material::RunMaterial::working)
+        {
             if teams.iter().all(|(name, _)| *name != team.name) {
                 teams.push((team.name.clone(), material.teams.colour(&team.name)));
             }
@@ -86,6 +91,7 @@ impl Placement {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // the shape that `filter` asks for
 fn is_whole_machine(record: &&Record) -> bool {
     record.request.cards == CARDS_PER_NODE && record.request.gpumem_mib.is_none()
 }
@@ -328,7 +334,7 @@ impl Sketch for Placement {
     fn height(&self) -> u32 {
         self.arms
             .iter()
-            .map(|a| a.height())
+            .map(Arm::height)
             .sum::<i32>()
             .unsigned_abs()
     }

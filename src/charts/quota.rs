@@ -35,6 +35,7 @@ struct Arm {
 
 impl Quota {
     /// A chart, if a quota of the session counts anything but cards.
+    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown();
         let unit = |r: &&RunMaterial| r.run.info.plan.kueue.quota_unit != QuotaUnit::Cards;

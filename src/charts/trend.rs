@@ -38,6 +38,7 @@ struct Figure {
 
 impl Trend {
     /// A chart of the sessions of one experiment; `None` of fewer than two.
+    #[must_use]
     pub fn of(sessions: &[&Material]) -> Option<Self> {
         let mut sessions = sessions.to_vec();
         sessions.sort_by(|a, b| a.session.summary.started.cmp(&b.session.summary.started));

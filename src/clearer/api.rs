@@ -21,7 +21,7 @@ pub enum ApiError {
     /// The object has changed since it was read.
     #[error("changed meanwhile")]
     Conflict,
-    /// A PodDisruptionBudget forbids the eviction for now.
+    /// A `PodDisruptionBudget` forbids the eviction for now.
     #[error("a PodDisruptionBudget forbids it for now")]
     Budget,
     /// The API server refuses, and would refuse again.

@@ -22,7 +22,7 @@ use super::workload::Workload;
 /// Taint that the node lifecycle controller adds to cordoned nodes.
 const CORDON_TAINT: &str = "node.kubernetes.io/unschedulable";
 
-/// A wait for a change ends after this long in any case, so that what a PodDisruptionBudget held back is tried again.
+/// A wait for a change ends after this long in any case, so that what a `PodDisruptionBudget` held back is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Changes that come closer together than this are looked at once.

@@ -31,6 +31,7 @@ pub struct Cli {
 }
 
 /// The commands.
+#[allow(clippy::large_enum_variant)] // there is one of it
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run an experiment: regimes, one regime alone (dedicated, shared, workstation), or an experiment file

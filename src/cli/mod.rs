@@ -49,7 +49,7 @@ impl From<Exit> for ExitCode {
 
 /// Runs a command and prints its error, if any, as one line.
 pub async fn run(cli: Cli) -> Exit {
-    match dispatch(cli).await {
+    match Box::pin(dispatch(cli)).await {
         Ok(exit) => exit,
         Err(error) => {
             eprintln!("headroom: {error:#}");

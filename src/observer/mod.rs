@@ -35,4 +35,4 @@ pub use live::{Live, LiveCards, LiveTenant};
 pub use objects::{NAME_LABEL, TENANT_LABEL};
 pub use observe::{Observation, ObserveError, Observer};
 pub use state::Submission;
-pub use tick::Pids;
+pub use tick::{HarnessUse, Pids};

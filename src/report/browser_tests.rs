@@ -20,7 +20,7 @@ fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let there = |name: &&str| folders.iter().map(|f| f.join(name)).find(|p| p.is_file());
-    BROWSERS.iter().find_map(|name| there(&name))
+    BROWSERS.iter().find_map(there)
 }
 
 const PROBE: &str = r#"<!doctype html><title>probe</title>
@@ -115,9 +115,10 @@ fn open(browser: &Path, page: &str) -> Seen {
         .nth(1)
         .and_then(|t| t.split('"').next());
     Seen {
-        widths: widths
-            .map(str::to_owned)
-            .unwrap_or_else(|| panic!("the browser gave no widths\n{text}\n{log}")),
+        widths: widths.map_or_else(
+            || panic!("the browser gave no widths\n{text}\n{log}"),
+            str::to_owned,
+        ),
         console: log
             .lines()
             .filter(|l| l.contains("CONSOLE"))

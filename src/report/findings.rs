@@ -66,21 +66,24 @@ struct Team {
 impl<'a> Arm<'a> {
     fn of(material: &'a Material, name: &'a str) -> Self {
         let run = material.runs.iter().find(|r| r.summary.arm == name);
-        let teams = run.into_iter().flat_map(|r| r.working()).map(|t| {
-            let figure = |key: &str| Repeats::of(material, name, &t.name, key);
-            let number = |key: &str| match figure(key)?.median {
-                Amount::Is(v) if v > 0.0 => Some(v),
-                _ => None,
-            };
-            Team {
-                name: t.name.clone(),
-                makespan: figure("makespan_secs"),
-                ideal_secs: number("ideal_secs"),
-                reserved: number("card_seconds_reserved"),
-                admitted: number("card_seconds_admitted"),
-                ideal_card_secs: number("card_seconds_ideal"),
-            }
-        });
+        let teams = run
+            .into_iter()
+            .flat_map(super::super::charts::material::RunMaterial::working)
+            .map(|t| {
+                let figure = |key: &str| Repeats::of(material, name, &t.name, key);
+                let number = |key: &str| match figure(key)?.median {
+                    Amount::Is(v) if v > 0.0 => Some(v),
+                    _ => None,
+                };
+                Team {
+                    name: t.name.clone(),
+                    makespan: figure("makespan_secs"),
+                    ideal_secs: number("ideal_secs"),
+                    reserved: number("card_seconds_reserved"),
+                    admitted: number("card_seconds_admitted"),
+                    ideal_card_secs: number("card_seconds_ideal"),
+                }
+            });
         Self {
             material,
             name,

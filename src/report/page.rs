@@ -70,6 +70,7 @@ struct Verdict {
 struct Calls {
     arm: String,
     component: String,
+    #[allow(clippy::struct_field_names)] // the template's name for it
     calls: String,
     per_pod: String,
 }
@@ -242,7 +243,7 @@ fn flat(value: &serde_json::Value) -> Vec<[String; 2]> {
                 }
             }
             serde_json::Value::String(text) => {
-                rows.push([name.replace('_', " "), short(text, 200)])
+                rows.push([name.replace('_', " "), short(text, 200)]);
             }
             other => rows.push([name.replace('_', " "), short(&other.to_string(), 200)]),
         }

@@ -70,7 +70,7 @@ fn flavor(group: Option<&str>) -> Value {
     flavor
 }
 
-/// Name of the WorkloadPriorityClass of a priority.
+/// Name of the `WorkloadPriorityClass` of a priority.
 fn priority_class_name(value: i32) -> String {
     if value < 0 {
         format!("minus-{}", value.unsigned_abs())

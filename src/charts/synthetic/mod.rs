@@ -88,6 +88,7 @@ pub fn exit(secs: f64, cause: &str) -> ComponentExit {
 
 impl Script {
     /// Writes the session below `root` and returns its folder.
+    #[allow(clippy::missing_panics_doc)] // test support
     pub fn write(&self, root: &Path) -> PathBuf {
         let dir = root.join(self.folder);
         let experiment = plan::load(self.experiment).unwrap();
@@ -228,7 +229,7 @@ impl Script {
             relists: 0,
             interruptions: 0,
             clock_jumps: Vec::new(),
-            harness: Default::default(),
+            harness: crate::observer::HarnessUse::default(),
         };
         let facts = RunFacts {
             client_limits: BTreeMap::new(),

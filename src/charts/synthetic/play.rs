@@ -187,6 +187,7 @@ fn cut(record: &mut Record, end_secs: f64) {
 }
 
 /// A task that ran on a machine, was stopped, and perhaps bound again on another machine.
+#[must_use]
 pub fn task(
     team: &str,
     cards: u32,
@@ -240,6 +241,7 @@ pub fn task(
 
 /// Others hold every card of 50 machines; research asks for five whole machines, five are cleared one after the other,
 /// and one of the five lands on a machine where nothing was stopped.
+#[must_use]
 pub fn preemption(_: &Plan, _: u64) -> Played {
     let mut records = Vec::new();
     for node in 0..50 {

@@ -46,7 +46,7 @@ pub struct Cluster {
     pub lease: Option<Lease>,
     /// Names of pods whose process ignores its stop.
     pub stubborn: Vec<String>,
-    /// Namespaces whose PodDisruptionBudget forbids evictions.
+    /// Namespaces whose `PodDisruptionBudget` forbids evictions.
     pub budget: Vec<String>,
     /// Cards that Kueue may give out.
     pub quota: i64,
@@ -534,6 +534,7 @@ impl Fake {
     }
 }
 
+#[allow(clippy::needless_pass_by_value)] // each call has a version of its own to give
 fn patched<'a, K: Ord>(
     objects: &'a mut BTreeMap<K, Value>,
     key: &K,
