@@ -116,6 +116,7 @@ pub async fn run(
     }
     let agents = agents(bench);
     let (log, line, end_secs) = (audit_log, clock.clone(), observation.end_secs);
+    disturbed.extend(lost_substrate(&exits));
     let mut records = std::mem::take(&mut observation.records);
     let (joined, records) = tokio::task::spawn_blocking(move || {
         let joined = audit::join(&log, &line, end_secs, &agents, &mut records);
@@ -288,6 +289,23 @@ fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
         *restarts.entry(exit.component.clone()).or_default() += 1;
     }
     restarts
+}
+
+/// The substrate has no supervisor: what of it died stayed dead, and the run is about something else from then on.
+fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
+    let supervised = [cluster::KUBE_SCHEDULER, cluster::HAMI, cluster::KUEUE];
+    let mut dead = exits
+        .iter()
+        .filter(|e| e.cause != Cause::Stopped && !supervised.contains(&e.component.as_str()));
+    dead.next().map(|exit| Disturbance {
+        kind: "component-lost".into(),
+        detail: format!(
+            "{} {} and was not started again",
+            exit.component,
+            exit.how()
+        ),
+        remedy: "see its log under the run's logs/, and run again".into(),
+    })
 }
 
 fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
