@@ -250,15 +250,12 @@ async fn observe(
     })
 }
 
-/// Submits the background teams' work and waits until all of it is bound.
+/// Submits the background teams' work, one team after the other: a later one may want what an earlier one has taken.
 async fn prepare(driver: &Driver, observer: &Observer, clock: &Clock, teams: &[&TenantPlan]) {
-    if teams.iter().all(|team| team.stages.is_empty()) {
-        return;
+    for team in teams.iter().filter(|team| !team.stages.is_empty()) {
+        driver.play(team, clock.now_secs()).await;
+        observer.all_bound(&[&team.name]).await;
     }
-    let now = clock.now_secs();
-    let names: Vec<&str> = teams.iter().map(|t| t.name.as_str()).collect();
-    join_all(teams.iter().map(|team| driver.play(team, now))).await;
-    observer.all_bound(&names).await;
 }
 
 fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Result<RunInfo> {
