@@ -21,10 +21,10 @@ lint:
 bench-self *options:
     cargo run --release -- bench regimes --compress 120 {{options}}
 
-# The charts of a session: a folder, latest, latest~1, …
-plots session="latest":
+# The charts of a session: a folder, latest, latest~1, …; by default of a recorded example.
+plots session="runs/examples/regimes":
     cargo run --release -- plot {{session}}
 
-# The report of a session as one HTML file.
-report session="latest":
+# The report of a session as one HTML file; by default of a recorded example.
+report session="runs/examples/regimes":
     cargo run --release -- report {{session}}
