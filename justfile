@@ -20,3 +20,11 @@ lint:
 # What the harness itself costs over a run at compression 120: CPU, memory, watch lag, late submissions.
 bench-self *options:
     cargo run --release -- bench regimes --compress 120 {{options}}
+
+# The charts of a session: a folder, latest, latest~1, …; by default of a recorded example.
+plots session="runs/examples/regimes":
+    cargo run --release -- plot {{session}}
+
+# The report of a session as one HTML file; by default of a recorded example.
+report session="runs/examples/regimes":
+    cargo run --release -- report {{session}}

@@ -5,6 +5,7 @@ mod support;
 use headroom::run_folder::{HamiKind, Outcome, Percentile, Session};
 use support::{Bed, messages, one_at_a_time, say};
 
+#[allow(clippy::too_many_lines)] // one story, told in order
 /// Runs the three regimes at compression 2400 and checks everything that must hold at any speed.
 fn regimes(hami: &str) -> HamiKind {
     let _turn = one_at_a_time();

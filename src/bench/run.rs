@@ -45,6 +45,8 @@ pub struct Bench {
     pub components: BTreeMap<String, Program>,
     /// Which HAMi runs.
     pub hami: HamiSource,
+    /// What it calls itself in the audit log.
+    pub hami_agent: String,
     /// Folder of live clusters' state.
     pub state_root: PathBuf,
 }
@@ -112,8 +114,9 @@ pub async fn run(
     for exit in &exits {
         writer.exit(&component_exit(exit, &clock));
     }
-    let agents = agents(&bench.programs);
+    let agents = agents(bench);
     let (log, line, end_secs) = (audit_log, clock.clone(), observation.end_secs);
+    disturbed.extend(lost_substrate(&exits));
     let mut records = std::mem::take(&mut observation.records);
     let (joined, records) = tokio::task::spawn_blocking(move || {
         let joined = audit::join(&log, &line, end_secs, &agents, &mut records);
@@ -247,15 +250,12 @@ async fn observe(
     })
 }
 
-/// Submits the background teams' work and waits until all of it is bound.
+/// Submits the background teams' work, one team after the other: a later one may want what an earlier one has taken.
 async fn prepare(driver: &Driver, observer: &Observer, clock: &Clock, teams: &[&TenantPlan]) {
-    if teams.iter().all(|team| team.stages.is_empty()) {
-        return;
+    for team in teams.iter().filter(|team| !team.stages.is_empty()) {
+        driver.play(team, clock.now_secs()).await;
+        observer.all_bound(&[&team.name]).await;
     }
-    let now = clock.now_secs();
-    let names: Vec<&str> = teams.iter().map(|t| t.name.as_str()).collect();
-    join_all(teams.iter().map(|team| driver.play(team, now))).await;
-    observer.all_bound(&names).await;
 }
 
 fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Result<RunInfo> {
@@ -288,6 +288,23 @@ fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
     restarts
 }
 
+/// The substrate has no supervisor: what of it died stayed dead, and the run is about something else from then on.
+fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
+    let supervised = [cluster::KUBE_SCHEDULER, cluster::HAMI, cluster::KUEUE];
+    let mut dead = exits
+        .iter()
+        .filter(|e| e.cause != Cause::Stopped && !supervised.contains(&e.component.as_str()));
+    dead.next().map(|exit| Disturbance {
+        kind: "component-lost".into(),
+        detail: format!(
+            "{} {} and was not started again",
+            exit.component,
+            exit.how()
+        ),
+        remedy: "see its log under the run's logs/, and run again".into(),
+    })
+}
+
 fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
     let zero = clock.instant_at(0.0);
     let secs = match exit.instant.checked_duration_since(zero) {
@@ -306,17 +323,11 @@ fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
     }
 }
 
-/// Components by the name of their program, which is how each calls itself in the audit log.
-fn agents(programs: &Programs) -> BTreeMap<String, String> {
-    let base = |path: &Path| {
-        path.file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned()
-    };
+/// Components by what they call themselves in the audit log where that is not their name.
+fn agents(bench: &Bench) -> BTreeMap<String, String> {
+    let kueue = bench.programs.kueue.file_name().unwrap_or_default();
     BTreeMap::from([
-        (base(&programs.kueue), cluster::KUEUE.into()),
-        (base(&programs.hami), cluster::HAMI.into()),
-        ("headroom-extender".into(), cluster::HAMI.into()),
+        (kueue.to_string_lossy().into_owned(), cluster::KUEUE.into()),
+        (bench.hami_agent.clone(), cluster::HAMI.into()),
     ])
 }

@@ -144,7 +144,7 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
                 t.latency
                     .get(class)
                     .and_then(|phases| phases.get(phase))
-                    .map_or(NOTHING.into(), |l| latency(l))
+                    .map_or(NOTHING.into(), latency)
             });
         }
     }
@@ -266,11 +266,11 @@ fn latency(latency: &Latency) -> String {
     text
 }
 
-/// A percentile as tables print it: `1.52`, `> 90 s`, or `n<20` when there are too few samples.
+/// A percentile as tables print it: `1.52`, `> 90 s`, or `n < 20` when there are too few samples for the 95th.
 fn percentile(value: Percentile) -> String {
     match value {
         Percentile::Secs(secs) => format!("{secs:.2}"),
         Percentile::Over { over } => format!("> {over:.0} s"),
-        Percentile::TooFew => "few".into(),
+        Percentile::TooFew => "n < 20".into(),
     }
 }

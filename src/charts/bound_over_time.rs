@@ -195,11 +195,14 @@ impl Sketch for BoundOverTime {
                 keys.push(Key::new(curve.mark, curve.colour, &curve.label));
             }
         }
+        if self.arms.iter().any(|a| a.curves.len() > 1) {
+            keys.push(Key::new(Mark::Line, INK, "all"));
+        }
         if self.arms.iter().any(|a| a.calls.is_some()) {
             keys.push(Key::new(
                 Mark::Dash,
                 WRONG,
-                "all classes: limit ÷ HAMi's calls a pod",
+                "what the limit ÷ calls a pod allows",
             ));
         }
         keys
@@ -226,10 +229,8 @@ impl Sketch for BoundOverTime {
         {
             let x = Scale::exact(arm.end_secs);
             let panel = Panel::new(body, sides, rows, x, Scale::linear(f64::from(arm.asked)));
-            panel.axes(
-                &short(&arm.name, 24),
-                &format!("{} of {}", arm.bound, arm.asked),
-            )?;
+            let title = format!("{}: {}", short(&arm.name, 24), arm.bound);
+            panel.axes(&title, &format!("of {}", arm.asked))?;
             let last = grid::is_last_row(i, n);
             panel.x_axis(if last { "seconds" } else { "" }, true)?;
             let mut all: Vec<(f64, f64)> = Vec::new();

@@ -13,8 +13,9 @@ use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::scale::Scale;
 use super::text::{count, percentile, short};
 use super::theme::INK;
+use crate::judge::Amount;
 use crate::observer::latency::{Sample, distribution, samples};
-use crate::run_folder::Phase;
+use crate::run_folder::{Percentile, Phase};
 
 /// The most curves that one panel, and arms that one picture shows.
 const CURVES: usize = 8;
@@ -51,6 +52,7 @@ struct Curve {
     censored: Vec<f64>,
     /// Highest percentile that there are samples enough for, in words.
     tail: String,
+    tail_amount: Amount,
     /// Published percentiles: share of 1 and seconds.
     published: Vec<(f64, f64)>,
 }
@@ -154,16 +156,24 @@ fn curve(waits: &[Sample]) -> Curve {
         own
     };
     let all = distribution(waits);
-    let named = |name, p| percentile(p).map(|v| format!("{name} {v}"));
+    let (name, tail) = match all.p95 {
+        Percentile::TooFew => ("longest", all.max),
+        p95 => ("p95", p95),
+    };
     Curve {
         label: String::new(),
         colour: INK,
         mark: Mark::Line,
         observed: sorted(false),
         censored: sorted(true),
-        tail: named("p95", all.p95)
-            .or_else(|| named("longest", all.max))
+        tail: percentile(tail)
+            .map(|v| format!("{name} {v}"))
             .unwrap_or_default(),
+        tail_amount: match tail {
+            Percentile::Secs(secs) => Amount::Is(secs),
+            Percentile::Over { over } => Amount::Over(over),
+            Percentile::TooFew => Amount::Is(0.0),
+        },
         published: Vec::new(),
     }
 }
@@ -211,14 +221,33 @@ impl Curve {
     }
 }
 
-/// The largest curve of each arm: what it took there.
+/// The largest curve of the arms: in which it took least, and in which most.
 fn over_arms(arms: &[Arm]) -> String {
-    let largest = arms[0].curves[0].label.clone();
-    let each = arms.iter().take(6).filter_map(|arm| {
-        let curve = arm.curves.iter().find(|c| c.label == largest)?;
-        Some(format!("{} {}", arm.name, curve.tail))
-    });
-    format!("{largest}: {}", each.collect::<Vec<_>>().join(", "))
+    let largest = arms
+        .iter()
+        .flat_map(|a| &a.curves)
+        .max_by_key(|c| c.count());
+    let largest = largest.map(|c| c.label.clone()).unwrap_or_default();
+    let mut each: Vec<(&Arm, &Curve)> = Vec::new();
+    for arm in arms {
+        each.extend(
+            arm.curves
+                .iter()
+                .find(|c| c.label == largest)
+                .map(|c| (arm, c)),
+        );
+    }
+    each.sort_by(|(_, a), (_, b)| Amount::order(&a.tail_amount, &b.tail_amount));
+    match each[..] {
+        [(least, a), .., (most, b)] if a.tail != b.tail => {
+            format!(
+                "{largest}: {} in {}, {} in {}",
+                a.tail, least.name, b.tail, most.name
+            )
+        }
+        [(_, only), ..] => format!("{largest}: {} in each arm", only.tail),
+        [] => String::new(),
+    }
 }
 
 fn finding(never: usize, all: usize, words: &str) -> String {
@@ -297,7 +326,13 @@ impl Sketch for BoundLatency {
                 .chain(published)
         }));
         for (i, (arm, (sides, rows))) in self.arms.iter().zip(places).enumerate() {
-            let panel = Panel::new(body, sides, rows, Scale::percentiles(most), y.clone());
+            let panel = Panel::new(
+                body,
+                sides,
+                rows,
+                Scale::percentiles(most, n > 1),
+                y.clone(),
+            );
             let title = if n == 1 {
                 "submit → bound".to_owned()
             } else {
@@ -341,7 +376,7 @@ mod tests {
         };
         assert_eq!(
             finding(60, 120, &over_arms(&[arm])),
-            "60 of 120 requests never bound. Submit to bound, tenth: spread p95 > 90 s"
+            "60 of 120 requests never bound. Submit to bound, tenth: p95 > 90 s in each arm"
         );
     }
 }

@@ -138,9 +138,14 @@ impl Material {
 }
 
 impl RunMaterial {
-    /// Teams that did any work in it, with what they were to do.
+    /// Teams that did any work in it but fill the cluster.
     pub fn working(&self) -> impl Iterator<Item = &TenantSummary> {
-        self.summary.tenants.iter().filter(|t| t.experiments > 0)
+        let plan = &self.run.info.plan.tenants;
+        let fills = |name: &str| plan.iter().any(|t| t.background && t.name == name);
+        self.summary
+            .tenants
+            .iter()
+            .filter(move |t| t.experiments > 0 && !fills(&t.name))
     }
 
     /// What was published for a team in this run's arm.

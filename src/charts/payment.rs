@@ -107,14 +107,10 @@ impl Sketch for Payment {
                 whole(bill.waited)
             );
         }
-        let each = self.rows.iter().take(4).map(|(name, _, bill)| {
-            format!(
-                "{name} {} + {} ({})",
-                whole(bill.lost),
-                whole(bill.waited),
-                count(u64::from(bill.stops), "stop")
-            )
-        });
+        let each =
+            self.rows.iter().take(3).map(|(name, _, bill)| {
+                format!("{name} {} + {}", whole(bill.lost), whole(bill.waited))
+            });
         format!(
             "Who paid, card·s of work lost + waiting: {}",
             each.collect::<Vec<_>>().join("; ")

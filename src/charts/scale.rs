@@ -142,15 +142,16 @@ impl Scale {
         }
     }
 
-    /// Percentiles of `samples` values, as far as they can tell one from the next.
+    /// Percentiles of `samples` values, as far as they can tell one from the next; where there is little room, with `few`
+    /// ticks.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // counts far below 2^52
-    pub fn percentiles(samples: usize) -> Self {
+    pub fn percentiles(samples: usize, few: bool) -> Self {
         let last = 1.0 - 1.0 / (samples.clamp(10, 1_000_000) as f64);
         let all = [0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
         let ticks = all
             .into_iter()
-            .filter(|p| *p <= last + 1e-9)
+            .filter(|p| *p <= last + 1e-9 && !(few && [0.75, 0.9].contains(p)))
             .map(|p| {
                 let label = format!("{:.2}", p * 100.0);
                 let label = label.trim_end_matches('0').trim_end_matches('.');
@@ -232,14 +233,14 @@ mod tests {
             ["10 ms", "100 ms", "1 s", "10 s"]
         );
         assert_eq!(
-            labels(&Scale::percentiles(100)),
+            labels(&Scale::percentiles(100, false)),
             ["p0", "p50", "p75", "p90", "p95", "p99"]
         );
     }
 
     #[test]
     fn percentiles_get_room_by_decades() {
-        let scale = Scale::percentiles(1000);
+        let scale = Scale::percentiles(1000, true);
         assert!((scale.at(0.9) - 1.0 / 3.0).abs() < 1e-6);
         assert!((scale.at(0.99) - 2.0 / 3.0).abs() < 1e-6);
     }

@@ -102,7 +102,7 @@ fn clearing_machines_shows_where_and_who_pays() {
         machines.contains("5 of 5 whole machines landed, 1 where nothing had been stopped"),
         "{machines}"
     );
-    assert!(titled("who-pays").contains("(40 stops)"));
+    assert!(titled("who-pays").contains("memory: others 2,9"));
 }
 
 /// The words of a picture, its lines joined.

@@ -188,14 +188,12 @@ impl Sketch for Trend {
             let x = Scale::numbers(self.started.len());
             let panel = Panel::new(body, sides, rows, x, Scale::between(low, high));
             let unit = if Unit::of(&figure.key) == Unit::Secs {
-                "seconds"
+                ", s"
             } else {
                 ""
             };
-            panel.axes(
-                &short(&format!("{}: {}", figure.team, words(&figure.key)), 34),
-                unit,
-            )?;
+            let title = format!("{}: {}{unit}", short(&figure.team, 12), words(&figure.key));
+            panel.axes(&short(&title, 34), "")?;
             panel.x_axis(
                 if grid::is_last_row(i, n) {
                     "session, by time"

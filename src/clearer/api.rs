@@ -21,7 +21,7 @@ pub enum ApiError {
     /// The object has changed since it was read.
     #[error("changed meanwhile")]
     Conflict,
-    /// A PodDisruptionBudget forbids the eviction for now.
+    /// A `PodDisruptionBudget` forbids the eviction for now.
     #[error("a PodDisruptionBudget forbids it for now")]
     Budget,
     /// The API server refuses, and would refuse again.
@@ -50,8 +50,6 @@ pub trait Api: Clone + Send + Sync + 'static {
     fn get_node(&self, name: &str) -> impl Future<Output = Result<Node, ApiError>> + Send;
     /// The pods bound to a node as it is now.
     fn list_bound(&self, node: &str) -> impl Future<Output = Result<Vec<Pod>, ApiError>> + Send;
-    /// The pods not bound to any node as it is now.
-    fn list_unbound(&self) -> impl Future<Output = Result<Vec<Pod>, ApiError>> + Send;
     /// JSON merge patch of a node.
     fn patch_node(
         &self,

@@ -14,13 +14,13 @@ use serde::Deserialize;
 use super::workload::{Quota, Workload};
 
 /// Node annotation in which HAMi's device plugin registers the cards, as JSON (HAMi v2.8 on).
-pub const REGISTER: &str = "hami.io/node-nvidia-register";
+const REGISTER: &str = "hami.io/node-nvidia-register";
 
 /// Pod annotation in which HAMi's filter writes the node it has chosen, before kube-scheduler binds.
-pub const CLAIMED_NODE: &str = "hami.io/vgpu-node";
+const CLAIMED_NODE: &str = "hami.io/vgpu-node";
 
 /// Pod annotation with the Unix seconds of that choice.
-pub const CLAIMED_AT: &str = "hami.io/vgpu-time";
+const CLAIMED_AT: &str = "hami.io/vgpu-time";
 
 /// Pod label by which Kueue marks the pods of a Workload it has admitted.
 const KUEUE_POD_SET: &str = "kueue.x-k8s.io/podset";
@@ -185,6 +185,17 @@ pub fn bound_to(pod: &Pod) -> Option<&str> {
         .node_name
         .as_deref()
         .filter(|n| !n.is_empty())
+}
+
+/// The node whose cards HAMi has given to a pod, and when. A claim of a bind that failed stays on the pod.
+#[must_use]
+pub fn claim(pod: &Pod) -> Option<(&str, Timestamp)> {
+    let annotations = pod.annotations();
+    let secs = annotations.get(CLAIMED_AT)?.parse().ok()?;
+    Some((
+        annotations.get(CLAIMED_NODE)?,
+        Timestamp::from_second(secs).ok()?,
+    ))
 }
 
 /// Since when kube-scheduler has called the pod unschedulable; `None` if it has not, or the pod is on its way out.

@@ -233,14 +233,6 @@ impl Api for Live {
             .items)
     }
 
-    async fn list_unbound(&self) -> Result<Vec<Pod>, ApiError> {
-        let params = ListParams::default().fields("spec.nodeName=");
-        Ok(kube::Api::<Pod>::all(self.client.clone())
-            .list(&params)
-            .await?
-            .items)
-    }
-
     async fn patch_node(&self, name: &str, patch: &Value) -> Result<Node, ApiError> {
         self.may_write()?;
         let nodes = kube::Api::<Node>::all(self.client.clone());

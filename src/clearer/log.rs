@@ -75,7 +75,7 @@ pub enum Event {
         #[serde(flatten)]
         victim: StoppedTask,
     },
-    /// A PodDisruptionBudget forbids an eviction for now; it is tried again.
+    /// A `PodDisruptionBudget` forbids an eviction for now; it is tried again.
     BudgetHolds {
         /// Namespace of the pod.
         victim_namespace: String,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::components::HamiChoice;
+use crate::components::image::Registry;
 use crate::plan::Policy;
 use crate::{clearer, extender};
 
@@ -30,6 +31,7 @@ pub struct Cli {
 }
 
 /// The commands.
+#[allow(clippy::large_enum_variant)] // there is one of it
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run an experiment: regimes, one regime alone (dedicated, shared, workstation), or an experiment file
@@ -63,6 +65,42 @@ pub enum Command {
     Explain {
         /// Experiment, regime, or experiment file
         experiment: String,
+    },
+    /// Draw a session's charts, SVG and PNG
+    #[command(
+        after_help = "Examples:\n  headroom plot latest\n  headroom plot runs/20261129-154422-regimes --out plots"
+    )]
+    Plot {
+        /// Sessions: folders, or latest, latest~1, …
+        #[arg(value_name = "SESSION", default_value = "latest")]
+        sessions: Vec<String>,
+        /// Folder for the charts
+        #[arg(long, value_name = "DIR", default_value = "plots")]
+        out: PathBuf,
+    },
+    /// Write a session's report: one HTML file with findings, tables and charts
+    #[command(after_help = "Example: headroom report latest --out report.html")]
+    Report {
+        /// Sessions: folders, or latest, latest~1, …
+        #[arg(value_name = "SESSION", default_value = "latest")]
+        sessions: Vec<String>,
+        /// The file
+        #[arg(long, value_name = "FILE", default_value = "report.html")]
+        out: PathBuf,
+    },
+    /// Print what a session measured
+    #[command(after_help = "Example: headroom show latest")]
+    Show {
+        /// Session: a folder, or latest, latest~1, …
+        #[arg(value_name = "SESSION", default_value = "latest")]
+        session: String,
+    },
+    /// List the sessions in a folder, with what was run and what disturbed it
+    #[command(after_help = "Example: headroom runs")]
+    Runs {
+        /// Folder of sessions
+        #[arg(value_name = "DIR", default_value = "runs")]
+        dir: PathBuf,
     },
     /// Run the built-in HAMi-compatible scheduler extender alone (it takes HAMi's flags)
     #[command(
@@ -123,9 +161,18 @@ pub struct BenchArgs {
 /// Options that shape the cluster under test.
 #[derive(Debug, Clone, Args)]
 pub struct ShapeArgs {
-    /// Which HAMi scheduler: auto (one found in the cache, else the built-in), builtin, or a program's path
-    #[arg(long, value_name = "auto|builtin|PATH", default_value = "auto")]
+    /// Which HAMi scheduler: auto (one in the cache, else the published image's, else the built-in), builtin, image with
+    /// :TAG or @DIGEST, or a program's path
+    #[arg(
+        long,
+        value_name = "auto|builtin|image[:TAG]|PATH",
+        default_value = "auto"
+    )]
     pub hami: HamiChoice,
+
+    /// Registry to pull HAMi's image from [default: where it is published]
+    #[arg(long, value_name = "HOST")]
+    pub registry: Option<Registry>,
 
     /// HAMi's client rate limit: raised (100/200) or HAMi's default (5/10)
     #[arg(long, value_enum)]

@@ -9,7 +9,7 @@ use super::args::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs};
 use super::{Exit, Interrupted, Place, signals};
 use crate::bench::{self, Bench, Order};
 use crate::cluster::{self, ClusterError, Programs};
-use crate::components::{self, Cache, Components, Hami, Progress};
+use crate::components::{self, Cache, Components, ComponentsError, Hami, Progress, image};
 use crate::plan::{self, Overrides, Plan};
 use crate::run_folder::info::Program;
 use crate::tenants;
@@ -35,8 +35,7 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
     }
     let cache = place.open()?;
     // Asked before anything is built: a wrong path is told at once.
-    let (hami, which) = components::resolve_hami(&args.shape.hami, &cache).await?;
-    eprintln!("{which}");
+    let hami = resolve(&args.shape, &cache).await?;
     let plans: Vec<&Plan> = orders.iter().flat_map(|o| &o.plans).collect();
     eprintln!("{}", expectation(&cache, place, &plans));
     let bench = match prepare(place, &cache, &hami).await {
@@ -107,6 +106,28 @@ pub fn shape_overrides(shape: &ShapeArgs) -> Overrides {
     }
 }
 
+/// Finds the HAMi scheduler that is asked for and says which it is.
+///
+/// # Errors
+/// As [`components::resolve_hami`].
+pub async fn resolve(shape: &ShapeArgs, cache: &Cache) -> Result<Hami, ComponentsError> {
+    let registry = shape.registry.clone().unwrap_or_default();
+    let report = |news: image::Progress| {
+        if let image::Progress::Layer {
+            number,
+            of,
+            received_bytes: 0,
+            ..
+        } = news
+        {
+            eprintln!("pulling HAMi's image: layer {number} of {of}");
+        }
+    };
+    let (hami, which) = components::resolve_hami(&shape.hami, &registry, cache, &report).await?;
+    eprintln!("{which}");
+    Ok(hami)
+}
+
 /// Builds what is missing and puts together what every run needs.
 ///
 /// # Errors
@@ -117,6 +138,7 @@ pub async fn prepare(place: &Place, cache: &Cache, hami: &Hami) -> anyhow::Resul
         programs: programs(&components, hami),
         components: recorded(&components, hami),
         hami: hami.source.clone(),
+        hami_agent: hami.agent.clone(),
         state_root: Place::state_root(cache),
     })
 }
@@ -132,7 +154,7 @@ fn programs(components: &Components, hami: &Hami) -> Programs {
         kueue: components.kueue.path.clone(),
         kueue_manifests: components.kueue_manifests.clone(),
         hami: hami.program.clone(),
-        hami_args: hami.leading_args.iter().map(Into::into).collect(),
+        hami_args: hami.leading_args.clone(),
     }
 }
 

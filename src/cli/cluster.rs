@@ -1,11 +1,11 @@
 //! `headroom up`, `status`, `down`: a cluster left running to look into.
 
 use super::args::UpArgs;
-use super::bench::{prepare, shape_overrides};
+use super::bench::{prepare, resolve, shape_overrides};
 use super::{Exit, Interrupted, Place, signals};
 use crate::bench::run::{USER_AGENT, bring_up};
 use crate::cluster::{self, ClusterError, SessionState};
-use crate::{components, plan, tenants};
+use crate::{plan, tenants};
 
 /// Brings a cluster with an experiment's teams up, leaves it running, and prints the line that points kubectl at it.
 ///
@@ -21,8 +21,7 @@ pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
         );
     };
     let cache = place.open()?;
-    let (hami, which) = components::resolve_hami(&args.shape.hami, &cache).await?;
-    eprintln!("{which}");
+    let hami = resolve(&args.shape, &cache).await?;
     let bench = match prepare(place, &cache, &hami).await {
         Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
         bench => bench?,

@@ -6,6 +6,7 @@ mod args;
 mod bench;
 mod cluster;
 mod experiments;
+mod results;
 mod signals;
 
 use std::path::PathBuf;
@@ -14,7 +15,8 @@ use std::process::ExitCode;
 use crate::cluster::clear_leftovers;
 use crate::components::{Cache, ComponentsError, Verdict};
 use crate::plan::PlanError;
-use crate::{clearer, components, extender};
+use crate::run_folder::ReadError;
+use crate::{charts, clearer, components, extender, report};
 
 pub use args::{BenchArgs, Cli, Command, ShapeArgs, UpArgs};
 
@@ -47,7 +49,7 @@ impl From<Exit> for ExitCode {
 
 /// Runs a command and prints its error, if any, as one line.
 pub async fn run(cli: Cli) -> Exit {
-    match dispatch(cli).await {
+    match Box::pin(dispatch(cli)).await {
         Ok(exit) => exit,
         Err(error) => {
             eprintln!("headroom: {error:#}");
@@ -63,6 +65,8 @@ pub async fn run(cli: Cli) -> Exit {
 fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<PlanError>()
+            || cause.is::<ReadError>()
+            || cause.is::<results::NoSession>()
             || cause
                 .downcast_ref::<ComponentsError>()
                 .is_some_and(ComponentsError::is_usage)
@@ -91,6 +95,25 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         }
         Command::Explain { experiment } => {
             experiments::explain(&experiment)?;
+            Ok(Exit::Done)
+        }
+        Command::Plot { sessions, out } => {
+            for path in charts::plot(&results::sessions(&sessions)?, &out)? {
+                println!("{}", path.display());
+            }
+            Ok(Exit::Done)
+        }
+        Command::Report { sessions, out } => {
+            report::write(&results::sessions(&sessions)?, &out)?;
+            println!("{}", out.display());
+            Ok(Exit::Done)
+        }
+        Command::Show { session } => {
+            print!("{}", report::show(&results::session(&session)?)?);
+            Ok(Exit::Done)
+        }
+        Command::Runs { dir } => {
+            print!("{}", report::runs(&dir)?);
             Ok(Exit::Done)
         }
         Command::Bench(args) => bench::bench(&place, args).await,

@@ -99,8 +99,7 @@ async fn assemble(
     let (plan, programs, dir) = (spec.plan, &spec.programs, session.dir());
     let ports = choose_ports(session)?;
     notes("starting etcd, kube-apiserver, kube-controller-manager and kwok");
-    let components =
-        substrate::create(programs, ports.substrate, &plan.hardware, dir, logs).await?;
+    let components = substrate::create(programs, ports.substrate, plan, dir, logs).await?;
     for (name, pid, log) in components {
         supervisor.adopt(&name, pid, log);
     }
@@ -287,7 +286,7 @@ fn limits(plan: &Plan) -> BTreeMap<String, Option<ClientLimit>> {
     [
         (
             "kube-controller-manager",
-            substrate::controller_manager_limit(),
+            Some(plan.controller_manager.limit),
         ),
         // kwok's client has no limiter.
         ("kwok-controller", None),

@@ -21,14 +21,13 @@ pub(super) fn parse_all(text: &str) -> Vec<Value> {
 pub(super) fn set(document: &mut Value, path: &str, value: impl Into<Value>) {
     let mut at = document;
     for key in path.split('/') {
-        at = match (at.is_array(), key.parse::<usize>()) {
-            (true, Ok(index)) => &mut at[index],
-            _ => {
-                if !at.is_object() {
-                    *at = Value::Object(Map::new());
-                }
-                &mut at[key]
+        at = if let (true, Ok(index)) = (at.is_array(), key.parse::<usize>()) {
+            &mut at[index]
+        } else {
+            if !at.is_object() {
+                *at = Value::Object(Map::new());
             }
+            &mut at[key]
         };
     }
     *at = value.into();

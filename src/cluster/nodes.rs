@@ -28,6 +28,7 @@ const HANDSHAKES: [&str; 5] = [
 ];
 
 /// Names of the plan's nodes in order, with the group of each.
+#[must_use]
 pub fn names(plan: &ClusterPlan) -> Vec<(String, String)> {
     plan.groups
         .iter()

@@ -1,7 +1,7 @@
 //! What /proc says about processes: which are ours, how much CPU time and memory they used.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     fs,
     os::unix::ffi::OsStrExt,
@@ -68,7 +68,7 @@ fn program_name(pid: i32) -> String {
 
 /// Ends every process of the session in `dir`: SIGTERM, a moment of grace, SIGKILL. Returns when none is left.
 pub(super) fn kill_owned(dir: &Path) {
-    let mut first_seen = BTreeMap::new();
+    let mut first_seen = BTreeSet::new();
     let deadline = Instant::now() + GRACE;
     loop {
         // Asked anew each time, because a process may have started another one in between.
@@ -80,7 +80,7 @@ pub(super) fn kill_owned(dir: &Path) {
         for &pid in alive.keys() {
             if late {
                 signal(pid, Signal::SIGKILL);
-            } else if first_seen.insert(pid, ()).is_none() {
+            } else if first_seen.insert(pid) {
                 signal(pid, Signal::SIGTERM);
                 // A stopped process does not see SIGTERM before it continues.
                 signal(pid, Signal::SIGCONT);
@@ -89,7 +89,7 @@ pub(super) fn kill_owned(dir: &Path) {
         sleep(Duration::from_millis(20));
     }
     let deadline = Instant::now() + GRACE;
-    for &pid in first_seen.keys() {
+    for &pid in &first_seen {
         // A dying process loses its environment a moment before it is gone.
         while is_running(pid) && Instant::now() < deadline {
             sleep(Duration::from_millis(1));

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{ClusterError, Programs, error::TAIL_LINES, manifest, supervisor};
-use crate::plan::{ClientLimit, HardwarePlan};
+use crate::plan::{ClientLimit, HardwarePlan, Plan};
 
 /// kwokctl's name for the cluster; each session has a kwokctl folder of its own.
 const NAME: &str = "headroom";
@@ -59,31 +59,16 @@ pub(super) fn pki(session: &Path) -> PathBuf {
 /// Name of the API server's audit log in the folder of logs: kwokctl's choice.
 pub(super) const AUDIT_LOG: &str = "audit.log";
 
-/// Client limit of kube-controller-manager, from the settings that kwokctl is given.
-pub(super) fn controller_manager_limit() -> Option<ClientLimit> {
-    let settings = manifest::parse_all(include_str!("../../kwok/kwokctl.yaml"));
-    let patches = settings.first()?["componentsPatches"].as_array()?;
-    let args = patches
-        .iter()
-        .find(|p| p["name"] == "kube-controller-manager")?["extraArgs"]
-        .as_array()?;
-    let value = |key: &str| args.iter().find(|a| a["key"] == key)?["value"].as_str();
-    Some(ClientLimit {
-        qps: value("kube-api-qps")?.parse().ok()?,
-        burst: value("kube-api-burst")?.parse().ok()?,
-    })
-}
-
 /// Creates and starts the substrate. Its processes are detached; their ids are returned with their logs.
 pub(super) async fn create(
     programs: &Programs,
     ports: Ports,
-    hardware: &HardwarePlan,
+    plan: &Plan,
     session: &Path,
     logs: &Path,
 ) -> Result<Vec<(String, i32, PathBuf)>, ClusterError> {
     let config = session.join("kwokctl.yaml");
-    write(&config, &settings(programs, ports, hardware, session))?;
+    write(&config, &settings(programs, ports, plan, session))?;
     write(
         &audit_policy(session),
         include_str!("../../manifests/audit-policy.yaml"),
@@ -175,7 +160,7 @@ fn audit_policy(session: &Path) -> PathBuf {
 }
 
 /// kwokctl's configuration: its own options, kwok's, and the stages that kwok plays.
-fn settings(programs: &Programs, ports: Ports, hardware: &HardwarePlan, session: &Path) -> String {
+fn settings(programs: &Programs, ports: Ports, plan: &Plan, session: &Path) -> String {
     let mut documents = manifest::parse_all(include_str!("../../kwok/kwokctl.yaml"));
     let kwokctl = &mut documents[0];
     for (option, value) in [
@@ -196,11 +181,26 @@ fn settings(programs: &Programs, ports: Ports, hardware: &HardwarePlan, session:
     ] {
         manifest::set(kwokctl, &format!("options/{option}"), value);
     }
+    limit_controller_manager(kwokctl, plan.controller_manager.limit);
     documents.extend(manifest::parse_all(include_str!(
         "../../kwok/node-stages.yaml"
     )));
-    documents.extend(pod_stages(hardware));
+    documents.extend(pod_stages(&plan.hardware));
     manifest::render(&documents)
+}
+
+/// Adds kube-controller-manager's client limit to its arguments.
+fn limit_controller_manager(kwokctl: &mut Value, limit: ClientLimit) {
+    let patches = kwokctl["componentsPatches"]
+        .as_array_mut()
+        .into_iter()
+        .flatten();
+    for patch in patches.filter(|p| p["name"] == "kube-controller-manager") {
+        if let Some(args) = patch["extraArgs"].as_array_mut() {
+            args.push(json!({ "key": "kube-api-qps", "value": limit.qps.to_string() }));
+            args.push(json!({ "key": "kube-api-burst", "value": limit.burst.to_string() }));
+        }
+    }
 }
 
 /// The pods' stages with the hardware's delays in them.
@@ -262,8 +262,15 @@ mod tests {
     }
 
     #[test]
-    fn the_controller_managers_limit_is_the_one_it_is_started_with() {
-        let limit = controller_manager_limit().unwrap();
-        assert!(limit.qps > 0.0 && limit.burst > 0);
+    fn the_controller_manager_is_started_with_the_plans_limit() {
+        let mut documents = manifest::parse_all(include_str!("../../kwok/kwokctl.yaml"));
+        let limit = ClientLimit { qps: 7.5, burst: 9 };
+        limit_controller_manager(&mut documents[0], limit);
+        let text = manifest::render(&documents[..1]);
+        assert!(
+            text.contains("kube-api-qps") && text.contains("7.5"),
+            "{text}"
+        );
+        assert!(text.contains("kube-api-burst"), "{text}");
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::ClusterError;
 
 /// How long each part may take to get ready. Far above what is usual (a few seconds), for a machine under load.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Time between two looks at something that is not ready yet.
 pub(super) const POLL: Duration = Duration::from_millis(100);

@@ -120,6 +120,9 @@ pub enum ComponentsError {
         /// What is wrong with it.
         problem: String,
     },
+    /// HAMi's image cannot be had.
+    #[error("--hami image: {0}")]
+    Image(#[from] super::image::ImageError),
     /// A file operation failed.
     #[error("{}: {source}", path.display())]
     Io {
@@ -145,6 +148,7 @@ impl ComponentsError {
             | Self::BadSupplied { .. }
             | Self::Hami { .. } => true,
             Self::Offline { .. }
+            | Self::Image(_)
             | Self::Build { .. }
             | Self::WrongBuild { .. }
             | Self::Io { .. } => false,

@@ -1,9 +1,8 @@
 //! `--hami`: which HAMi scheduler a session runs, real or built-in, and why.
 //!
-//! A further source (the published image) becomes one more [`HamiChoice`] and one more arm of [`resolve_hami`]; what comes out
-//! stays a [`Hami`].
+//! Whatever the source, what comes out is a [`Hami`].
 
-use std::convert::Infallible;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::str::FromStr;
 
 use super::cache::{Cache, is_executable, looks_like_a_program};
 use super::error::ComponentsError;
+use super::image::{self, ImageError, ImageRef, Registry};
 use super::stamp::sha256_of;
 use super::version::{self, Answer, UNKNOWN, Version};
 use crate::run_folder::{HamiKind, HamiSource};
@@ -21,22 +21,31 @@ const LOADER_FAILED: i32 = 127;
 /// What `--hami` asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum HamiChoice {
-    /// A real HAMi scheduler if the cache has one, else the built-in extender.
+    /// A real HAMi scheduler if the cache has one, else the published image's, else the built-in extender.
     #[default]
     Auto,
     /// The built-in HAMi-compatible extender.
     Builtin,
     /// The real HAMi scheduler in this file.
     Path(PathBuf),
+    /// The real HAMi scheduler out of this image.
+    Image(ImageRef),
 }
 
 impl FromStr for HamiChoice {
-    type Err = Infallible;
+    type Err = ImageError;
 
-    fn from_str(text: &str) -> Result<Self, Infallible> {
+    fn from_str(text: &str) -> Result<Self, ImageError> {
         Ok(match text {
             "auto" => Self::Auto,
             "builtin" => Self::Builtin,
+            image
+                if image == "image"
+                    || image.starts_with("image:")
+                    || image.starts_with("image@") =>
+            {
+                Self::Image(image.parse()?)
+            }
             path => Self::Path(path.into()),
         })
     }
@@ -48,6 +57,7 @@ impl fmt::Display for HamiChoice {
             Self::Auto => f.write_str("auto"),
             Self::Builtin => f.write_str("builtin"),
             Self::Path(path) => path.display().fmt(f),
+            Self::Image(image) => write!(f, "image {image}"),
         }
     }
 }
@@ -60,16 +70,21 @@ pub struct Hami {
     /// The program, absolute.
     pub program: PathBuf,
     /// Arguments that come before HAMi's own flags.
-    pub leading_args: Vec<String>,
+    pub leading_args: Vec<OsString>,
+    /// What it calls itself in the API server's audit log.
+    pub agent: String,
 }
 
-/// Finds the HAMi scheduler that `choice` asks for, and says in one line which it is and why.
+/// Finds the HAMi scheduler that `choice` asks for, and says in one line which it is and why. An image is pulled from
+/// `registry`; `progress` hears how that goes on.
 ///
 /// # Errors
-/// A usage error when a path that was named is no program for this machine.
+/// A usage error when a path that was named is no program for this machine; why an image that was named cannot be had.
 pub async fn resolve_hami(
     choice: &HamiChoice,
+    registry: &Registry,
     cache: &Cache,
+    progress: &(dyn Fn(image::Progress) + Send + Sync),
 ) -> Result<(Hami, String), ComponentsError> {
     match choice {
         HamiChoice::Builtin => {
@@ -87,11 +102,29 @@ pub async fn resolve_hami(
             let line = format!("HAMi: {}, {}", hami.source.label(), hami.program.display());
             Ok((hami, line))
         }
-        HamiChoice::Auto => auto(cache).await,
+        HamiChoice::Image(reference) => Ok(pulled(reference, registry, cache, progress).await?),
+        HamiChoice::Auto => {
+            let (found, ignored) = in_cache(cache).await;
+            if let Some((hami, line)) = found {
+                return Ok((hami, line + &ignored));
+            }
+            let why = match pulled(&ImageRef::default(), registry, cache, progress).await {
+                Ok(found) => return Ok(found),
+                Err(error) => error.to_string(),
+            };
+            let hami = builtin()?;
+            let line = format!(
+                "HAMi: {}, because there is no real one in {}/*/scheduler and its image cannot be had: {why}{ignored}",
+                hami.source.label(),
+                cache.hami_folder().display(),
+            );
+            Ok((hami, line))
+        }
     }
 }
 
-async fn auto(cache: &Cache) -> Result<(Hami, String), ComponentsError> {
+/// The newest real scheduler among those in the cache with a line about it, and what is wrong with the others.
+pub(super) async fn in_cache(cache: &Cache) -> (Option<(Hami, String)>, String) {
     let mut usable = Vec::new();
     let mut ignored = String::new();
     for path in candidates(cache) {
@@ -107,22 +140,56 @@ async fn auto(cache: &Cache) -> Result<(Hami, String), ComponentsError> {
     }
     let of = usable.len();
     let newest = usable.into_iter().max_by_key(|(version, _)| *version);
-    if let Some((_, hami)) = newest {
+    let found = newest.map(|(_, hami)| {
         let which = if of > 1 {
             format!("the newest of {of} in the cache")
         } else {
             "found in the cache".to_owned()
         };
-        let line = format!("HAMi: {}, {which}{ignored}", hami.source.label());
-        return Ok((hami, line));
-    }
-    let hami = builtin()?;
+        let line = format!("HAMi: {}, {which}", hami.source.label());
+        (hami, line)
+    });
+    (found, ignored)
+}
+
+/// The scheduler out of an image, fetched or found in the cache, with a line about it.
+async fn pulled(
+    reference: &ImageRef,
+    registry: &Registry,
+    cache: &Cache,
+    progress: &(dyn Fn(image::Progress) + Send + Sync),
+) -> Result<(Hami, String), ImageError> {
+    let folder = cache.folder().join("images");
+    let fetched = image::fetch_scheduler(reference, registry, &folder, progress).await?;
+    let version = fetched
+        .version
+        .or_else(|| reference.tag().map(str::to_owned));
+    let hami = Hami {
+        source: HamiSource {
+            source: HamiKind::Image,
+            version: version.unwrap_or_else(|| UNKNOWN.to_owned()),
+            sha256: fetched.sha256,
+        },
+        agent: file_name(&fetched.scheduler),
+        program: fetched.program,
+        leading_args: fetched.leading_args,
+    };
+    let stale = fetched.stale.map_or_else(String::new, |why| {
+        format!("; the registry could not be asked again: {why}")
+    });
     let line = format!(
-        "HAMi: {}, because there is no real one in {}/*/scheduler (or name one with --hami PATH){ignored}",
+        "HAMi: {}, {reference}, digest {}{stale}",
         hami.source.label(),
-        cache.hami_folder().display(),
+        fetched.digest
     );
     Ok((hami, line))
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Every `hami/<any name>/scheduler` in the cache, sorted.
@@ -165,7 +232,8 @@ fn builtin() -> Result<Hami, ComponentsError> {
             sha256,
         },
         program,
-        leading_args: vec!["extender".to_owned()],
+        leading_args: vec!["extender".into()],
+        agent: "headroom-extender".to_owned(),
     })
 }
 
@@ -218,6 +286,7 @@ async fn real(path: &Path, cache: &Cache) -> Result<Hami, String> {
             version: version.unwrap_or_else(|| UNKNOWN.to_owned()),
             sha256,
         },
+        agent: file_name(&program),
         program,
         leading_args: Vec::new(),
     })
@@ -241,7 +310,9 @@ mod tests {
 
     impl Bed {
         async fn resolve(&self, choice: &str) -> Result<(Hami, String), ComponentsError> {
-            resolve_hami(&choice.parse().unwrap(), &self.cache).await
+            // Nothing listens on port 1, as on a machine without network.
+            let registry = "127.0.0.1:1".parse().unwrap();
+            resolve_hami(&choice.parse().unwrap(), &registry, &self.cache, &|_| ()).await
         }
 
         async fn refusal(&self, path: &Path) -> String {
@@ -324,7 +395,9 @@ mod tests {
         let (hami, line) = bed.resolve("auto").await.unwrap();
         assert_eq!(hami.source.source, HamiKind::Builtin);
         assert!(
-            line.contains("not HAMi itself") && line.contains("no real one in"),
+            line.contains("not HAMi itself")
+                && line.contains("no real one in")
+                && line.contains("127.0.0.1:1"),
             "{line}"
         );
 

@@ -20,11 +20,11 @@ pub struct Pin {
     version_variables: &'static [&'static str],
     /// Packages whose `gitVersion`, `gitMajor` and `gitMinor` are set, as Kubernetes' release build does.
     kubernetes_version_packages: &'static [&'static str],
-    /// Seconds of a cold build on two cores, measured.
+    /// Seconds of a cold build on two cores; of a kind of machine that carries nothing else. An estimate to tell the user, never a limit.
     pub typical_secs: u32,
-    /// MiB that a cold build leaves in the build cache and the binaries, measured and rounded up.
+    /// MiB that a cold build leaves in the build cache and the binaries, estimated generously.
     pub build_mib: u64,
-    /// MiB of module downloads when the module cache is empty, measured and rounded up.
+    /// MiB of module downloads when the module cache is empty, estimated generously.
     pub download_mib: u64,
     /// Text of go.mod.
     pub go_mod: &'static str,

@@ -103,6 +103,7 @@ const HOLDER: &str = "GET namespaces/other/pods/holder";
 const PHASE: &str = "PATCH namespaces/team/pods/job";
 const BIND: &str = "POST namespaces/team/pods/job/binding";
 
+#[allow(clippy::unnecessary_wraps)] // the shape that its callers pass on
 fn held(at: &str) -> Option<String> {
     Some(format!("{at},other,holder"))
 }

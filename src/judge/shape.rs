@@ -79,7 +79,7 @@ fn predicate(
             quotient(of, to).map(|amount| between("ratio", amount, ratio.at_least, ratio.at_most))
         }),
         Predicate::AllBound(requests) => unbound(requests, arm, medians)
-            .map(|(bound, all)| (Some(bound == all), format!("{bound} of {all} bound"))),
+            .map(|(bound, all)| (Some(bound >= all), format!("{bound} of {all} bound"))),
         Predicate::SomeUnbound(requests) => unbound(requests, arm, medians)
             .map(|(bound, all)| (Some(bound < all), format!("{bound} of {all} bound"))),
     };

@@ -55,7 +55,7 @@ pub(super) struct Document {
     /// What kwok plays on the fake machines.
     #[serde(default)]
     pub hardware: HardwareDoc,
-    /// The teams by name, in the order they are displayed; background teams are submitted in this order.
+    /// The teams by name, in the order they are displayed; each background team is bound before the next is submitted.
     pub tenants: IndexMap<String, TenantDoc>,
     /// Arms by name, in the order they run. Default: one arm, `default`, without changes.
     #[serde(default)]

@@ -266,8 +266,8 @@ pub struct TenantPlan {
     pub priority: i32,
     /// Cards set aside for it for the whole run, the "reserved" account; `None`: nothing is set aside.
     pub reserved_cards: Option<u32>,
-    /// True for a team that only fills the cluster: it is submitted and bound before the clock starts and is not
-    /// waited for at the end.
+    /// True for a team that only fills the cluster: it is submitted and bound before the clock starts, one such team
+    /// after the other in the order of [`Plan::tenants`], and is not waited for at the end.
     pub background: bool,
     /// What it submits. Empty for a team that only owns quota.
     pub stages: Vec<Stage>,

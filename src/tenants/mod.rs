@@ -10,6 +10,7 @@ mod workload;
 
 use serde_json::{Value, json};
 
+use crate::cluster::TOTAL_GPUMEM;
 use crate::plan::{CARD_MEMORY_MIB, Plan, QuotaPlan, QuotaUnit, TenantPlan};
 
 pub use admissible::{NotAdmissible, admissible};
@@ -70,7 +71,7 @@ fn flavor(group: Option<&str>) -> Value {
     flavor
 }
 
-/// Name of the WorkloadPriorityClass of a priority.
+/// Name of the `WorkloadPriorityClass` of a priority.
 fn priority_class_name(value: i32) -> String {
     if value < 0 {
         format!("minus-{}", value.unsigned_abs())
@@ -90,11 +91,11 @@ fn priority_class(value: i32) -> Value {
 /// The resources a ClusterQueue counts and what one card is worth in each.
 fn counted(unit: QuotaUnit) -> Vec<(&'static str, u32)> {
     let cards = ("nvidia.com/gpu", 1);
-    let memory = ("nvidia.com/total-gpumem", CARD_MEMORY_MIB);
+    let memory = (TOTAL_GPUMEM, CARD_MEMORY_MIB);
     match unit {
         QuotaUnit::Cards => vec![cards],
-        QuotaUnit::Memory => vec![memory],
-        QuotaUnit::MemoryRaw => vec![("nvidia.com/gpumem", CARD_MEMORY_MIB)],
+        // They differ in what Kueue is told to charge for a pod, not in what is charged.
+        QuotaUnit::Memory | QuotaUnit::MemoryRaw => vec![memory],
         QuotaUnit::Both => vec![cards, memory],
     }
 }
@@ -138,4 +139,36 @@ fn cluster_queue(tenant: &TenantPlan, quota: &QuotaPlan, unit: QuotaUnit) -> Val
         queue["spec"]["cohortName"] = json!(cohort);
     }
     queue
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{self, Overrides};
+
+    #[test]
+    fn every_memory_unit_is_counted_under_the_name_that_kueue_gives_it() {
+        let experiment = plan::load("quota-unit").unwrap();
+        let covered = |arm: &str| {
+            let overrides = Overrides {
+                arms: vec![arm.into()],
+                ..Overrides::default()
+            };
+            let plan = plan::plans(&experiment, &overrides).unwrap().remove(0);
+            let queue = objects(&plan)
+                .into_iter()
+                .find(|o| o["kind"] == "ClusterQueue")
+                .unwrap();
+            let group = &queue["spec"]["resourceGroups"][0];
+            (
+                group["coveredResources"].clone(),
+                group["flavors"][0]["resources"][0]["nominalQuota"].clone(),
+            )
+        };
+        let memory = (json!([TOTAL_GPUMEM]), json!("245640"));
+        assert_eq!(covered("memory"), memory);
+        assert_eq!(covered("memory-raw"), memory);
+        assert_eq!(covered("cards"), (json!(["nvidia.com/gpu"]), json!("10")));
+        assert_eq!(covered("both").0, json!(["nvidia.com/gpu", TOTAL_GPUMEM]));
+    }
 }

@@ -112,8 +112,11 @@ fn built() -> Result<&'static Path, String> {
 /// Builds the pinned registry, unless an earlier run of the tests did.
 fn build() -> Result<PathBuf, String> {
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/registry");
-    let go_sum = std::fs::read(module.join("go.sum")).map_err(|e| e.to_string())?;
-    let key = &super::image::digest(&go_sum)[7..19];
+    let mut pinned = Vec::new();
+    for name in ["main.go", "go.mod", "go.sum"] {
+        pinned.extend(std::fs::read(module.join(name)).map_err(|e| e.to_string())?);
+    }
+    let key = &super::image::digest(&pinned)[7..19];
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let program = folder.join(format!("registry-{key}"));
     if program.exists() {
@@ -131,7 +134,7 @@ fn build() -> Result<PathBuf, String> {
             "-o",
         ])
         .arg(&fresh)
-        .arg("github.com/distribution/distribution/v3/cmd/registry")
+        .arg(".")
         .current_dir(&module)
         // Of its own, so that it goes when the build is done.
         .env("GOCACHE", work.path().join("go-build"))

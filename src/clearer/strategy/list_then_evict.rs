@@ -28,13 +28,14 @@ impl<A: Api> Strategy<A> for ListThenEvict {
             // Only those listed are waited for: that is the flaw.
             let mut changes = c.api().changes();
             loop {
+                let view = c.view();
                 let mut left = c.holders().await?;
                 left.retain(|p| p.uid().is_some_and(|uid| c.listed().contains(&uid)));
                 if left.is_empty() {
                     return Ok(());
                 }
                 c.stop(&left).await?;
-                c.next_change(&mut changes).await;
+                c.next_change(&mut changes, &view).await;
             }
         }
         .boxed()

@@ -13,13 +13,10 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt as _};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt as _;
 
 use super::Strategy;
 use crate::clearer::api::Api;
-use crate::clearer::clearing::{Clearing, Guard, Halt};
-use crate::clearer::facts;
+use crate::clearer::clearing::{Clearing, Guard, Halt, View};
 
 /// How long a claim without a bind is taken to be a bind in flight. HAMi stamps whole seconds, and at its default rate
 /// limit a bind follows its claim within about two seconds (HAMi v2.10: some five calls at 5 a second); the claims of
@@ -34,24 +31,20 @@ impl<A: Api> Strategy<A> for Reserve {
     fn clear<'a>(&'a self, c: &'a mut Clearing<A>) -> BoxFuture<'a, Result<(), Halt>> {
         async move {
             c.guard(Guard::Reservation, Vec::new()).await?;
-            // Subscribed before the first list: nothing that happens after a list is slept through.
             let mut changes = c.api().changes();
+            let mut first = true;
             loop {
-                // Unbound before bound: a pod that is bound between the two calls is in the second answer.
-                let unbound = c.unbound().await?;
-                let holders = c.holders().await?;
-                if holders.is_empty() {
-                    let now = c.api().now();
-                    let claims = unbound.iter().filter_map(|p| claim_age(p, c.node(), now));
-                    match claims.filter(|age| *age < CLAIM_FRESH).min() {
-                        None => return Ok(()),
-                        Some(age) => {
-                            tracing::debug!(?age, "a bind is in flight");
-                        }
+                let view = c.view();
+                // The watch says when to look closer, the list says what is there.
+                if first || view.holders.is_empty() || c.has_untold(&view) {
+                    first = false;
+                    let holders = c.holders().await?;
+                    if holders.is_empty() && !is_claimed(&view, c.api().now()) {
+                        return Ok(());
                     }
+                    c.stop(&holders).await?;
                 }
-                c.stop(&holders).await?;
-                c.next_change(&mut changes).await;
+                c.next_change(&mut changes, &view).await;
             }
         }
         .boxed()
@@ -61,30 +54,25 @@ impl<A: Api> Strategy<A> for Reserve {
         async move {
             let mut changes = c.api().changes();
             loop {
-                // The watch says when to look closer; the list says what is there.
-                if c.seen_holders() {
-                    let stray = match c.holders().await {
+                let view = c.view();
+                if c.has_untold(&view) {
+                    let stopped = match c.holders().await {
                         Ok(holders) => c.stop(&holders).await,
                         Err(halt) => Err(halt),
                     };
-                    if let Err(halt) = stray {
+                    if let Err(halt) = stopped {
                         return halt;
                     }
                 }
-                c.next_change(&mut changes).await;
+                c.next_change(&mut changes, &view).await;
             }
         }
         .boxed()
     }
 }
 
-/// Age of a pod's claim on the node, if HAMi has written one.
-fn claim_age(pod: &Pod, node: &str, now: Timestamp) -> Option<Duration> {
-    let annotations = pod.annotations();
-    if annotations.get(facts::CLAIMED_NODE).map(String::as_str) != Some(node) {
-        return None;
-    }
-    let at = annotations.get(facts::CLAIMED_AT)?.parse().ok()?;
-    let at = Timestamp::from_second(at).ok()?;
-    Some(now.duration_since(at).unsigned_abs())
+/// True if HAMi has just given cards of the node to a pod that is not bound yet.
+fn is_claimed(view: &View, now: Timestamp) -> bool {
+    let fresh = |at: &Timestamp| now.duration_since(*at).unsigned_abs() < CLAIM_FRESH;
+    view.claims.values().any(fresh)
 }

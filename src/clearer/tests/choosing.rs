@@ -84,13 +84,13 @@ async fn never_a_node_that_must_not_be_touched() {
     type Change = fn(&mut Cluster);
     let cases: [(&str, Change); 9] = [
         ("out of scope", |c| {
-            c.nodes.get_mut("a").unwrap()["metadata"]["labels"] = json!({"gpu": "off"})
+            c.nodes.get_mut("a").unwrap()["metadata"]["labels"] = json!({"gpu": "off"});
         }),
         ("cordoned by somebody", |c| {
-            c.nodes.get_mut("a").unwrap()["spec"]["unschedulable"] = json!(true)
+            c.nodes.get_mut("a").unwrap()["spec"]["unschedulable"] = json!(true);
         }),
         ("not ready", |c| {
-            c.nodes.get_mut("a").unwrap()["status"]["conditions"][0]["status"] = json!("False")
+            c.nodes.get_mut("a").unwrap()["status"]["conditions"][0]["status"] = json!("False");
         }),
         ("tainted against the request", |c| {
             c.nodes.get_mut("a").unwrap()["spec"]["taints"] =

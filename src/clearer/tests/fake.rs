@@ -46,7 +46,7 @@ pub struct Cluster {
     pub lease: Option<Lease>,
     /// Names of pods whose process ignores its stop.
     pub stubborn: Vec<String>,
-    /// Namespaces whose PodDisruptionBudget forbids evictions.
+    /// Namespaces whose `PodDisruptionBudget` forbids evictions.
     pub budget: Vec<String>,
     /// Cards that Kueue may give out.
     pub quota: i64,
@@ -534,11 +534,12 @@ impl Fake {
     }
 }
 
+#[allow(clippy::needless_pass_by_value)] // each call has a version of its own to give
 fn patched<'a, K: Ord>(
     objects: &'a mut BTreeMap<K, Value>,
     key: &K,
     patch: &Value,
-    version: String,
+    version: &str,
 ) -> Result<&'a Value, ApiError> {
     let object = objects.get_mut(key).ok_or(ApiError::NotFound)?;
     let expected = &patch["metadata"]["resourceVersion"];
@@ -582,21 +583,10 @@ impl Api for Fake {
         .await
     }
 
-    async fn list_unbound(&self) -> Result<Vec<Pod>, ApiError> {
-        self.call("list unbound", |c| {
-            Ok(c.pods
-                .values()
-                .filter(|p| p["spec"]["nodeName"].is_null())
-                .map(typed)
-                .collect())
-        })
-        .await
-    }
-
     async fn patch_node(&self, name: &str, patch: &Value) -> Result<Node, ApiError> {
         self.call("patch node", |c| {
             let version = c.bump();
-            patched(&mut c.nodes, &name.to_owned(), patch, version).map(typed)
+            patched(&mut c.nodes, &name.to_owned(), patch, &version).map(typed)
         })
         .await
     }
@@ -606,7 +596,7 @@ impl Api for Fake {
             let key = (namespace.to_owned(), name.to_owned());
             let old = c.pods.get(&key).map(|p| p["spec"]["tolerations"].clone());
             let version = c.bump();
-            let new = patched(&mut c.pods, &key, patch, version)?;
+            let new = patched(&mut c.pods, &key, patch, &version)?;
             // The API server lets tolerations of a pod be added, never changed or removed.
             let kept = new["spec"]["tolerations"]
                 .as_array()
@@ -630,7 +620,7 @@ impl Api for Fake {
                 &mut c.workloads,
                 &(namespace.to_owned(), name.to_owned()),
                 patch,
-                version,
+                &version,
             )
             .map(drop)
         })

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 const FIRST_DELAY: Duration = Duration::from_secs(10);
 
 /// Longest delay. Kubelet's `MaxContainerBackOff`.
-const LONGEST_DELAY: Duration = Duration::from_secs(300);
+const LONGEST_DELAY: Duration = Duration::from_mins(5);
 
 /// A component that has not been restarted for this long starts over with an immediate restart: twice the longest
 /// delay, as in client-go's back-off.
-const QUIET: Duration = Duration::from_secs(600);
+const QUIET: Duration = Duration::from_mins(10);
 
 /// State of one component's restarts. Time is passed in.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ mod tests {
         let mut backoff = Backoff::default();
         let start = Instant::now();
         let first = backoff.after_exit(start);
-        let second = backoff.after_exit(start + Duration::from_secs(600));
+        let second = backoff.after_exit(start + Duration::from_mins(10));
         // The second restart was 10 s after that exit; ten minutes later the slate is not yet clean, a moment later it is.
         let third = backoff.after_exit(start + Duration::from_secs(1_210));
         assert_eq!(secs(&[first, second, third]), [0, 10, 20]);

@@ -3,10 +3,9 @@
 use super::{Check, Verdict};
 use crate::components::cache::{Cache, find_on_path};
 use crate::components::go::Go;
-use crate::components::hami::{HamiChoice, resolve_hami};
+use crate::components::hami::in_cache;
 use crate::components::pins::{PINS, Pin};
 use crate::components::setup::{corrupt_file, free_mib, missing};
-use crate::run_folder::HamiKind;
 
 /// Free disk below which a run may not end well, MiB: a session's etcd, audit logs and records.
 const NEEDED_DISK_MIB: u64 = 1024;
@@ -108,19 +107,20 @@ async fn disk(cache: &Cache, absent: &[&Pin]) -> Check {
 }
 
 async fn hami(cache: &Cache) -> Check {
-    match resolve_hami(&HamiChoice::Auto, cache).await {
-        Ok((hami, line)) => Check::new(
-            "HAMi",
-            if hami.source.source == HamiKind::Builtin {
-                Verdict::Warn
-            } else {
-                Verdict::Ok
-            },
-            line.trim_start_matches("HAMi: "),
-            "to measure HAMi itself, name its scheduler with --hami PATH or put it into the cache as hami/VERSION/scheduler",
+    let (found, ignored) = in_cache(cache).await;
+    let (verdict, detail) = match found {
+        Some((_, line)) => (Verdict::Ok, line.trim_start_matches("HAMi: ").to_owned()),
+        None => (
+            Verdict::Warn,
+            "no real HAMi in the cache; its image is pulled if it can be, else the built-in extender stands in".to_owned(),
         ),
-        Err(error) => Check::failed("HAMi", &error),
-    }
+    };
+    Check::new(
+        "HAMi",
+        verdict,
+        detail + &ignored,
+        "to measure HAMi itself, name its scheduler with --hami PATH or put it into the cache as hami/VERSION/scheduler",
+    )
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod tree;
 mod unpack;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -77,6 +78,26 @@ pub enum Progress {
     },
     /// Everything is here; the program is being taken out.
     Unpacking,
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Waiting => f.write_str("waiting for another fetch of HAMi's image"),
+            Self::Layer {
+                number,
+                of,
+                received_bytes,
+                total_bytes,
+            } => write!(
+                f,
+                "receiving HAMi's image: layer {number} of {of}, {} of {} MB",
+                received_bytes / 1_000_000,
+                total_bytes / 1_000_000
+            ),
+            Self::Unpacking => f.write_str("taking the scheduler out of HAMi's image"),
+        }
+    }
 }
 
 /// The scheduler of `reference` if an earlier fetch left it in `cache` intact; asks nobody.

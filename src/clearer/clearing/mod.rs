@@ -1,0 +1,264 @@
+//! One clearing from the first write to the last: what strategies may do, what ends it, and putting the node back.
+
+mod guard;
+mod stop;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::ResourceExt as _;
+use tokio::sync::watch;
+
+use super::api::{Api, ApiError, persist};
+use super::args::Args;
+use super::facts;
+use super::handover;
+use super::log::{ClearingTag, Event, FailReason, Log};
+use super::state::{Phase, State};
+use super::strategy::{self, Strategy};
+
+pub use guard::{Guard, put_back};
+
+/// A wait for a change ends after this long in any case, so that what a PodDisruptionBudget held back is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Changes that come closer together than this are looked at once.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Why a clearing ends without its request on the node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Halt {
+    /// Why.
+    pub reason: FailReason,
+    /// Detail for people.
+    pub detail: String,
+}
+
+impl Halt {
+    /// A reason with its detail.
+    pub fn new(reason: FailReason, detail: impl Into<String>) -> Self {
+        Self {
+            reason,
+            detail: detail.into(),
+        }
+    }
+
+    /// A call on the node or its pods failed for good.
+    fn call(error: &ApiError) -> Self {
+        let reason = match error {
+            ApiError::NotFound => FailReason::NodeGone,
+            ApiError::Conflict => FailReason::NodeChanged,
+            _ => FailReason::Refused,
+        };
+        Self::new(reason, error.to_string())
+    }
+
+    /// True if the clearing was in vain: neither the request nor the node went away by itself.
+    fn in_vain(&self) -> bool {
+        matches!(
+            self.reason,
+            FailReason::TimeLimit | FailReason::Blocked | FailReason::Refused
+        )
+    }
+}
+
+/// What the watch has seen of a node, the request's own pod left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct View {
+    /// Card-holding pods bound to it, by UID; true: on its way out.
+    pub holders: BTreeMap<String, bool>,
+    /// Pods not bound anywhere that HAMi has given cards of it, by UID, and when.
+    pub claims: BTreeMap<String, Timestamp>,
+}
+
+/// A clearing in progress.
+pub struct Clearing<A> {
+    api: A,
+    args: Arc<Args>,
+    log: Log,
+    node: Arc<Node>,
+    state: State,
+    guarded: bool,
+    /// UIDs of pods told to stop by this process.
+    told: Mutex<HashSet<String>>,
+}
+
+impl<A: Api> Clearing<A> {
+    /// A clearing of a node as the watch has it; `guarded`: it is taken up again after a restart.
+    pub fn new(
+        api: A,
+        args: Arc<Args>,
+        log: Log,
+        node: Arc<Node>,
+        state: State,
+        guarded: bool,
+    ) -> Self {
+        Self {
+            api,
+            args,
+            log,
+            node,
+            state,
+            guarded,
+            told: Mutex::default(),
+        }
+    }
+
+    /// Runs it to its end. Returns when the node is put back (or gone), and never before; true if it was in vain.
+    pub async fn run(mut self) -> bool {
+        let strategy = strategy::named::<A>(self.state.strategy);
+        let halted = handover::halted(self.api.clone(), self.state.clone(), self.node.name_any());
+        let end = tokio::select! {
+            biased;
+            halt = halted => Err(halt),
+            done = self.work(strategy) => done,
+        };
+        let secs = self.secs();
+        match &end {
+            Ok(pod) => self.say(Event::Landed {
+                secs,
+                pod: pod.name_any(),
+                pod_uid: pod.uid().unwrap_or_default(),
+            }),
+            Err(halt) => {
+                let Halt { reason, detail } = halt.clone();
+                self.say(Event::Failed {
+                    reason,
+                    detail,
+                    secs,
+                });
+                handover::release(&self.api, &self.state, halt.in_vain()).await;
+            }
+        }
+        let in_vain = end.is_err_and(|halt| halt.in_vain());
+        put_back(
+            &self.api,
+            &self.log,
+            &self.node.name_any(),
+            &self.state,
+            in_vain,
+        )
+        .await;
+        in_vain
+    }
+
+    async fn work(&mut self, strategy: &dyn Strategy<A>) -> Result<Arc<Pod>, Halt> {
+        if self.state.phase == Phase::Clearing {
+            strategy.clear(self).await?;
+            self.say(Event::Emptied { secs: self.secs() });
+            self.give_node().await?;
+            self.say(Event::HandedOver { secs: self.secs() });
+        }
+        let this = &*self;
+        tokio::select! {
+            halt = strategy.attend(this) => Err(halt),
+            landed = handover::land(&this.api, &this.state, &this.node, &this.args.card_resource) => landed,
+        }
+    }
+
+    /// The cluster.
+    pub fn api(&self) -> &A {
+        &self.api
+    }
+
+    /// Name of the node.
+    pub fn node(&self) -> &str {
+        self.node.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// True once the guard is in force.
+    pub fn is_guarded(&self) -> bool {
+        self.guarded
+    }
+
+    /// UIDs of the pods listed before the guard.
+    pub fn listed(&self) -> &[String] {
+        &self.state.listed
+    }
+
+    /// Card-holding pods bound to the node, asked of the API server now, the request's own left out.
+    ///
+    /// # Errors
+    ///
+    /// A refused call halts the clearing.
+    pub async fn holders(&self) -> Result<Vec<Pod>, Halt> {
+        let mut pods = persist(|| self.api.list_bound(self.node()))
+            .await
+            .map_err(|e| Halt::call(&e))?;
+        pods.retain(|p| self.is_stray(p));
+        Ok(pods)
+    }
+
+    /// What the watch has seen of the node.
+    pub fn view(&self) -> View {
+        let world = self.api.world();
+        let mut view = View::default();
+        for pod in &world.pods {
+            let bound = facts::bound_to(pod);
+            let claim = || facts::claim(pod).filter(|(node, _)| *node == self.node());
+            if bound.is_some_and(|node| node != self.node()) || !self.is_stray(pod) {
+                continue;
+            }
+            let uid = pod.uid().unwrap_or_default();
+            if bound.is_some() {
+                view.holders
+                    .insert(uid, pod.metadata.deletion_timestamp.is_some());
+            } else if let Some((_, at)) = claim() {
+                view.claims.insert(uid, at);
+            }
+        }
+        view
+    }
+
+    /// True if there is a task in the view that nobody has told to stop.
+    pub fn has_untold(&self, view: &View) -> bool {
+        let mut holders = view.holders.iter();
+        holders.any(|(uid, stopping)| !stopping && !self.was_told(uid))
+    }
+
+    fn is_stray(&self, pod: &Pod) -> bool {
+        facts::holds_cards(pod, &self.args.card_resource)
+            && !handover::is_requests(&self.api.world(), &self.state.request, pod)
+    }
+
+    /// Sleeps until the watch has seen a change of the node's tasks, a second at most.
+    pub async fn next_change(&self, changes: &mut watch::Receiver<u64>, seen: &View) {
+        let moved = async {
+            while self.view() == *seen {
+                if changes.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+                tokio::time::sleep(SETTLE).await;
+            }
+        };
+        let _ = tokio::time::timeout(RETRY, moved).await;
+    }
+
+    fn secs(&self) -> f64 {
+        self.api
+            .now()
+            .duration_since(self.state.started)
+            .as_secs_f64()
+    }
+
+    /// Writes a line of the decision log.
+    pub fn say(&self, event: Event) {
+        self.log
+            .write(self.api.now(), Some(&tag(self.node(), &self.state)), event);
+    }
+}
+
+/// The fields that stand in every line of a clearing.
+#[must_use]
+pub fn tag(node: &str, state: &State) -> ClearingTag {
+    ClearingTag {
+        id: state.id.clone(),
+        node: node.to_owned(),
+        namespace: state.request.namespace.clone(),
+        request: state.request.name.clone(),
+        request_uid: state.request.uid.clone(),
+    }
+}

@@ -1,0 +1,93 @@
+//! Sessions as a user names them: a folder, `latest`, or `latest~N` for the N-th before it.
+
+use std::path::{Path, PathBuf};
+
+use crate::run_folder::files;
+
+/// Where sessions are kept unless `--out` says otherwise.
+pub const RUNS: &str = "runs";
+
+/// A name that stands for no session.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {problem}")]
+pub struct NoSession {
+    name: String,
+    problem: String,
+}
+
+/// The folders that these names stand for.
+///
+/// # Errors
+/// A name like `latest~9` for which there is no session, or one that is neither a folder nor such a name.
+pub fn sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
+    names.iter().map(|name| session(name)).collect()
+}
+
+/// The folder that this name stands for.
+///
+/// # Errors
+/// As [`sessions`].
+pub fn session(name: &str) -> Result<PathBuf, NoSession> {
+    find(Path::new(RUNS), name)
+}
+
+fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
+    let no = |problem: String| NoSession {
+        name: name.to_owned(),
+        problem,
+    };
+    let Some(rest) = name.strip_prefix("latest") else {
+        return Ok(PathBuf::from(name));
+    };
+    let back: usize = match rest.strip_prefix('~') {
+        None if rest.is_empty() => 0,
+        Some(number) => number
+            .parse()
+            .map_err(|_| no("a number follows ~".into()))?,
+        None => return Ok(PathBuf::from(name)),
+    };
+    let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
+    // Sessions are named by their time, so the order of names is that of time.
+    let mut folders: Vec<PathBuf> = entries
+        .map(|e| e.path())
+        .filter(|p| p.join(files::SUMMARY).is_file())
+        .collect();
+    folders.sort();
+    let count = folders.len();
+    folders
+        .into_iter()
+        .rev()
+        .nth(back)
+        .ok_or_else(|| no(format!("there are {count} sessions in {}", runs.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latest_counts_back_over_sessions_only() {
+        let runs = tempfile::tempdir().unwrap();
+        for name in [
+            "20260101-000000-a",
+            "20260102-000000-b",
+            "20260103-000000-no-session",
+        ] {
+            std::fs::create_dir(runs.path().join(name)).unwrap();
+            if !name.ends_with("no-session") {
+                std::fs::write(runs.path().join(name).join(files::SUMMARY), "{}").unwrap();
+            }
+        }
+        let find = |name: &str| find(runs.path(), name);
+        assert!(find("latest").unwrap().ends_with("20260102-000000-b"));
+        assert!(find("latest~1").unwrap().ends_with("20260101-000000-a"));
+        assert!(
+            find("latest~2")
+                .unwrap_err()
+                .to_string()
+                .contains("2 sessions")
+        );
+        assert!(find("latest~x").is_err());
+        assert_eq!(find("runs/mine").unwrap(), PathBuf::from("runs/mine"));
+    }
+}
