@@ -149,11 +149,12 @@ fn finding(arms: &[Arm]) -> String {
         let least = own().map(|a| a.bound).min().unwrap_or(0);
         let most = own().map(|a| a.bound).max().unwrap_or(0);
         let asked = own().map(|a| a.asked).max().unwrap_or(0);
-        let range = if least == most {
-            least.to_string()
-        } else {
-            format!("{least} to {most}")
+        let fewest = own().map(|a| a.asked).min().unwrap_or(0);
+        let range = |least: u32, most: u32| match least == most {
+            true => least.to_string(),
+            false => format!("{least} to {most}"),
         };
+        let (bound, of) = (range(least, most), range(fewest, asked));
         let end = own().map(|a| a.end_secs).fold(0.0, f64::max);
         let allowed = own().find_map(|a| Some((a.calls?, a.ceiling(a.end_secs)?)));
         // A ceiling above what was asked for explains nothing.
@@ -163,7 +164,7 @@ fn finding(arms: &[Arm]) -> String {
                 format!(" ({calls:.1} calls a pod allow {n:.0})")
             });
         format!(
-            "{} / {} bound {range} of {asked} in {}{allowed}",
+            "{} / {} bound {bound} of {of} in {}{allowed}",
             limit.qps,
             limit.burst,
             secs(end)
@@ -228,9 +229,6 @@ impl Sketch for BoundOverTime {
             )?;
             let last = grid::is_last_row(i, n);
             panel.x_axis(if last { "seconds" } else { "" }, true)?;
-            if let Some(line) = arm.ceiling_line() {
-                panel.line(&line, Mark::Dash, WRONG)?;
-            }
             let mut all: Vec<(f64, f64)> = Vec::new();
             for curve in &arm.curves {
                 panel.line_steps(&curve.steps, curve.mark, curve.colour)?;
@@ -238,6 +236,9 @@ impl Sketch for BoundOverTime {
             }
             if arm.curves.len() > 1 {
                 panel.line_steps(&steps(all, arm.end_secs), Mark::Line, INK)?;
+            }
+            if let Some(line) = arm.ceiling_line() {
+                panel.line(&line, Mark::Dash, WRONG)?;
             }
         }
         Ok(())
@@ -275,8 +276,8 @@ mod tests {
         let arms = [arm(5.0, 10, 44), arm(5.0, 10, 41), arm(100.0, 200, 120)];
         assert_eq!(
             finding(&arms),
-            "HAMi's client limit: 5 / 10 bound 41 to 44 of 120 in 90.00 s (9.0 calls a pod allow 51); 100 / 200 bound \
-             120 of 120 in 90.00 s"
+            "HAMi's client limit: 5 / 10 bound 41 to 44 of 120 in 90 s (9.0 calls a pod allow 51); 100 / 200 bound \
+             120 of 120 in 90 s"
         );
     }
 }

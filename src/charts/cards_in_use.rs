@@ -42,9 +42,9 @@ struct Team {
 }
 
 impl CardsInUse {
-    /// A chart for each arm that has a usage series.
-    #[must_use]
+    /// A chart for each arm that has a usage series; of several arms for those in which cards are set aside.
     pub fn of(material: &Material) -> Vec<Self> {
+        let one = material.arms().len() == 1;
         let charts = material.shown().into_iter().map(|run| {
             let mut teams: Vec<Team> = run
                 .working()
@@ -62,7 +62,8 @@ impl CardsInUse {
                 run: run.label(),
             }
         });
-        charts.filter(|c| !c.teams.is_empty()).collect()
+        let worth = |c: &Self| one || c.teams.iter().any(|t| t.reserved.is_some());
+        charts.filter(|c| !c.teams.is_empty() && worth(c)).collect()
     }
 }
 

@@ -34,12 +34,12 @@ pub struct Components {
 }
 
 impl Components {
-    /// A chart for each arm.
-    #[must_use]
+    /// A chart for each arm, and of several arms for those in which a component exited.
     pub fn of(material: &Material) -> Vec<Self> {
-        let charts = material
-            .shown()
-            .into_iter()
+        let one = material.arms().len() == 1;
+        let shown = material.shown().into_iter();
+        let charts = shown
+            .filter(|run| one || !run.run.exits.is_empty())
             .map(|run| Self::of_run(material, run));
         charts
             .filter(|c| !c.teams.is_empty() || !c.exits.is_empty())
@@ -77,7 +77,7 @@ impl Components {
             exits: run.run.exits.clone(),
             teams,
             never,
-            tails: tails(run),
+            tails: tails(run, 1),
         }
     }
 

@@ -34,8 +34,7 @@ struct Team {
 }
 
 impl Cost {
-    /// A chart for each arm in which teams finished their work.
-    #[must_use]
+    /// A chart for each arm in which teams finished their work; of several arms for those with more than one such team.
     pub fn of(material: &Material) -> Vec<Self> {
         let charts = material.shown().into_iter().map(|run| {
             let arm = &run.summary.arm;
@@ -63,7 +62,8 @@ impl Cost {
                 origin: material.origin(),
             }
         });
-        charts.filter(|c| !c.teams.is_empty()).collect()
+        let least = if material.arms().len() == 1 { 1 } else { 2 };
+        charts.filter(|c| c.teams.len() >= least).collect()
     }
 }
 
@@ -311,7 +311,7 @@ mod tests {
         );
         assert_eq!(
             finding(&teams[1..2]),
-            "dedicated took 450.0 s, 0 % over its ideal"
+            "dedicated took 450 s, 0 % over its ideal"
         );
     }
 }

@@ -198,10 +198,9 @@ impl Repeats {
 }
 
 /// How long requests took to be bound, class by class: `whole-card p95: dedicated 963 ms, shared 979 ms`. The class with
-/// most requests first, at most two classes and four teams of each.
+/// most requests first, at most `most` classes and four teams of each.
 #[must_use]
-pub fn tails(run: &RunMaterial) -> Option<String> {
-    #[allow(clippy::type_complexity)] // used in this function only
+pub fn tails(run: &RunMaterial, most: usize) -> Option<String> {
     let mut classes: BTreeMap<&str, (u64, Vec<(&str, &Latency)>)> = BTreeMap::new();
     for team in run.working() {
         for (class, phases) in &team.latency {
@@ -216,7 +215,7 @@ pub fn tails(run: &RunMaterial) -> Option<String> {
     classes.sort_by_key(|(_, (n, _))| std::cmp::Reverse(*n));
     let parts: Vec<String> = classes
         .into_iter()
-        .take(2)
+        .take(most)
         .filter_map(|(class, (_, teams))| {
             let p95 = teams.iter().all(|(_, l)| l.p95 != Percentile::TooFew);
             let value = |l: &Latency| percentile_text(if p95 { l.p95 } else { l.max });
@@ -254,7 +253,7 @@ mod tests {
         };
         assert_eq!(
             repeats.print(Unit::of("bound_p95_secs")),
-            "> 90.00 s (80.00 s – > 90.00 s)"
+            "> 90 s (80 s – > 90 s)"
         );
         assert_eq!(repeats.ratio(), None);
         assert_eq!(

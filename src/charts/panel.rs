@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::canvas::{Area, Drawn, Mark, Words, bar, grid, line, write};
 use super::scale::Scale;
-use super::theme::SOFT;
+use super::theme::{SOFT, TEXT, width};
 
 /// A pair of axes and the rectangle between them.
 #[allow(missing_debug_implementations)] // plotters' areas have none
@@ -47,7 +47,7 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
         }
     }
 
-    /// Draws grid, labels and, above, the panel's `title` in bold and what the y axis counts.
+    /// Draws grid, labels and, above, the panel's `title` in bold and, where there is room, what the y axis counts.
     ///
     /// # Errors
     /// If the backend fails.
@@ -70,6 +70,9 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
         }
         let above = self.top - 30;
         write(self.area, (self.left, above), title, &Words::bold())?;
+        if width(title, TEXT, true) + width(y_name, TEXT, false) + 24 > self.right - self.left {
+            return Ok(());
+        }
         write(
             self.area,
             (self.right, above),

@@ -99,20 +99,26 @@ impl Sketch for Payment {
     }
 
     fn title(&self) -> String {
-        let parts: Vec<String> = self
-            .rows
-            .iter()
-            .take(3)
-            .map(|(name, _, b)| {
-                format!(
-                    "{name} paid with {}, {} card·s of work and {} card·s of waiting",
-                    count(u64::from(b.stops), "stop"),
-                    whole(b.lost),
-                    whole(b.waited)
-                )
-            })
-            .collect();
-        parts.join("; ")
+        if let [(name, _, bill)] = &self.rows[..] {
+            return format!(
+                "{name} paid with {}, {} card·s of work and {} card·s of waiting",
+                count(u64::from(bill.stops), "stop"),
+                whole(bill.lost),
+                whole(bill.waited)
+            );
+        }
+        let each = self.rows.iter().take(4).map(|(name, _, bill)| {
+            format!(
+                "{name} {} + {} ({})",
+                whole(bill.lost),
+                whole(bill.waited),
+                count(u64::from(bill.stops), "stop")
+            )
+        });
+        format!(
+            "Who paid, card·s of work lost + waiting: {}",
+            each.collect::<Vec<_>>().join("; ")
+        )
     }
 
     fn legend(&self) -> Vec<Key> {

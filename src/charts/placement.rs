@@ -1,16 +1,18 @@
 //! Every card of every machine at the moment whole machines were asked for, a panel an arm: fragmentation at a glance.
 //!
-//! Records say on which machine a request sits, not on which of its cards. Which cards are touched follows from HAMi's
-//! card policy (spread: an idle card first; binpack: a card in use first), and only their number is shown.
+//! Which cards a pod holds is in its record, as HAMi noted it. Where it is not, its cards are taken to be others than those
+//! known to be in use, and the small print says so.
+
+use std::collections::BTreeMap;
 
 use plotters::prelude::*;
 
 use super::canvas::{Area, Drawn, Key, Mark, Sketch, Words, bar, spot, write};
 use super::material::{Material, RunMaterial};
 use super::panel::HEAD;
-use super::text::{secs, short};
+use super::text::{count, secs, short};
 use super::theme::{GRID, INK, MARGIN, WIDTH, wash};
-use crate::plan::{CARD_MEMORY_MIB, CARDS_PER_NODE, Policy};
+use crate::plan::CARDS_PER_NODE;
 use crate::run_folder::Record;
 
 /// The most arms that one picture shows.
@@ -37,33 +39,37 @@ struct Arm {
     nodes: Vec<Node>,
     asked: usize,
     placed: usize,
+    /// Pods whose cards are not in their records.
+    unknown: usize,
 }
 
 /// A machine at the moment.
 #[derive(Debug, Clone, Default)]
 struct Node {
-    /// Whole cards in use, by colour.
-    whole: Vec<RGBColor>,
-    /// Parts of cards in use: colour and share of a card.
-    parts: Vec<(RGBColor, f64)>,
-    /// Whole machines that landed on it by the observation's end.
+    /// Cards in use by their UUID: colour, and whether only parts of it are.
+    used: BTreeMap<String, (RGBColor, bool)>,
+    /// Whether a whole machine landed on it by the observation's end.
     landed: bool,
-    /// Cards touched by parts.
-    touched: usize,
 }
 
 const CARDS: usize = CARDS_PER_NODE as usize;
 
 impl Node {
     fn idle(&self) -> usize {
-        CARDS.saturating_sub(self.whole.len() + self.touched)
+        CARDS.saturating_sub(self.used.len())
     }
 
-    /// Its cards from the bottom: colour, and whether in part only.
-    fn cards(&self) -> Vec<(RGBColor, bool)> {
-        let whole = self.whole.iter().map(|c| (*c, false));
-        let parts = (0..self.touched).filter_map(|i| Some((self.parts.get(i)?.0, true)));
-        whole.chain(parts).take(CARDS).collect()
+    /// Marks cards as used: those of the record, or as many others.
+    fn take(&mut self, cards: &[String], count: u32, colour: RGBColor, part: bool) {
+        for card in cards {
+            self.used.insert(card.clone(), (colour, part));
+        }
+        if cards.is_empty() {
+            for _ in 0..count {
+                self.used
+                    .insert(format!("unknown {}", self.used.len()), (colour, part));
+            }
+        }
     }
 }
 
@@ -74,11 +80,7 @@ impl Placement {
         let shown = material.shown().into_iter().take(PANELS);
         let arms: Vec<Arm> = shown.filter_map(|run| arm(material, run)).collect();
         let mut teams: Vec<(String, RGBColor)> = Vec::new();
-        for team in material
-            .runs
-            .iter()
-            .flat_map(super::material::RunMaterial::working)
-        {
+        for team in material.runs.iter().flat_map(|r| &r.summary.tenants) {
             if teams.iter().all(|(name, _)| *name != team.name) {
                 teams.push((team.name.clone(), material.teams.colour(&team.name)));
             }
@@ -106,71 +108,51 @@ fn arm(material: &Material, run: &RunMaterial) -> Option<Arm> {
         .filter(is_whole_machine)
         .map(|r| r.intended_secs)
         .reduce(f64::min)?;
-    let count = usize::try_from(plan.cluster.nodes())
+    let machines = usize::try_from(plan.cluster.nodes())
         .unwrap_or(0)
         .min(NODES);
-    let mut nodes = vec![Node::default(); count];
-    let (mut asked, mut placed) = (0, 0);
+    let mut arm = Arm {
+        name: run.summary.arm.clone(),
+        moment_secs,
+        nodes: vec![Node::default(); machines],
+        asked: records.iter().filter(is_whole_machine).count(),
+        placed: 0,
+        unknown: 0,
+    };
     for record in records {
-        let colour = material.teams.colour(&record.tenant);
         let whole_machine = is_whole_machine(&record);
-        asked += usize::from(whole_machine);
-        let mut landed = false;
         for attempt in &record.attempts {
             let node = attempt
                 .node
                 .as_deref()
                 .and_then(number)
-                .and_then(|n| nodes.get_mut(n));
+                .and_then(|n| arm.nodes.get_mut(n));
             let (Some(node), Some(bound)) = (node, attempt.bind_secs()) else {
                 continue;
             };
             if whole_machine && bound <= run.summary.observed_secs {
                 node.landed = true;
-                landed = true;
+                arm.placed += 1;
             }
-            if bound > moment_secs || attempt.ended_secs.is_some_and(|end| end <= moment_secs) {
-                continue;
-            }
-            let cards = (record.request.cards as usize).min(CARDS);
-            match record.request.gpumem_mib {
-                None => node.whole.extend(std::iter::repeat_n(colour, cards)),
-                Some(mib) => {
-                    let share = f64::from(mib) / f64::from(CARD_MEMORY_MIB);
-                    node.parts
-                        .extend(std::iter::repeat_n((colour, share), cards));
-                }
+            if bound <= moment_secs && attempt.ended_secs.is_none_or(|end| end > moment_secs) {
+                let colour = material.teams.colour(&record.tenant);
+                let part = record.request.gpumem_mib.is_some();
+                node.take(
+                    &attempt.cards,
+                    record.request.cards.min(CARDS_PER_NODE),
+                    colour,
+                    part,
+                );
+                arm.unknown += usize::from(attempt.cards.is_empty());
             }
         }
-        placed += usize::from(landed);
     }
-    for node in &mut nodes {
-        node.touched = touched(node, plan.hami.gpu_policy);
-    }
-    Some(Arm {
-        name: run.summary.arm.clone(),
-        moment_secs,
-        nodes,
-        asked,
-        placed,
-    })
+    Some(arm)
 }
 
 /// The number at the end of a machine's name.
 fn number(node: &str) -> Option<usize> {
     node.rsplit('-').next()?.parse().ok()
-}
-
-/// Cards that a machine's parts touch.
-fn touched(node: &Node, policy: Policy) -> usize {
-    let free = CARDS.saturating_sub(node.whole.len());
-    let least: f64 = node.parts.iter().map(|(_, share)| share).sum();
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // shares of a few cards
-    let least = (least - 1e-6).ceil().max(0.0) as usize;
-    match policy {
-        Policy::Spread => node.parts.len().min(free),
-        Policy::Binpack => least.min(free),
-    }
 }
 
 impl Arm {
@@ -221,7 +203,7 @@ impl Arm {
             let int = |n: usize| i32::try_from(n).unwrap_or(0);
             let left = int(column) * cell;
             let bottom = top + HEAD + int(row) * (per_row + BELOW) + per_row;
-            let cards = node.cards();
+            let cards: Vec<&(RGBColor, bool)> = node.used.values().collect();
             for card in 0..CARDS {
                 let colour = cards
                     .get(card)
@@ -282,34 +264,19 @@ impl Sketch for Placement {
     }
 
     fn legend(&self) -> Vec<Key> {
-        let seen = |c: &RGBColor| {
+        let used = || {
             self.arms
                 .iter()
                 .flat_map(|a| &a.nodes)
-                .flat_map(Node::cards)
-                .any(|(o, _)| o == *c)
-        };
-        let part = |c: &RGBColor| {
-            self.arms
-                .iter()
-                .flat_map(|a| &a.nodes)
-                .flat_map(Node::cards)
-                .any(|(o, part)| o == *c && part)
+                .flat_map(|n| n.used.values())
         };
         let mut keys = Vec::new();
-        for (name, colour) in self.teams.iter().filter(|(_, c)| seen(c)) {
-            if part(colour) {
-                keys.push(Key::new(
-                    Mark::Fill,
-                    wash(*colour),
-                    format!("{name}: a part of a card"),
-                ));
-            } else {
-                keys.push(Key::new(
-                    Mark::Fill,
-                    *colour,
-                    format!("{name}: a whole card"),
-                ));
+        for (name, colour) in &self.teams {
+            for (part, what) in [(false, "a whole card"), (true, "parts of a card")] {
+                if used().any(|card| *card == (*colour, part)) {
+                    let colour = if part { wash(*colour) } else { *colour };
+                    keys.push(Key::new(Mark::Fill, colour, format!("{name}: {what}")));
+                }
             }
         }
         keys.push(Key::new(Mark::Fill, GRID, "idle card"));
@@ -323,9 +290,17 @@ impl Sketch for Placement {
 
     fn note(&self) -> String {
         let moment = self.arms.first().map_or(0.0, |a| a.moment_secs);
+        let unknown: usize = self.arms.iter().map(|a| a.unknown).sum();
+        let assumed = match unknown {
+            0 => String::new(),
+            n => format!(
+                " The cards of {} are not recorded; each is shown on a card of its own.",
+                count(n as u64, "pod")
+            ),
+        };
         format!(
             "A column is a machine, a square a card, when whole machines were asked for (at {}). Scattered: idle on \
-             machines in use. Cards touched by parts follow from HAMi's card policy. {}",
+             machines in use.{assumed} {}",
             secs(moment),
             self.origin
         )
@@ -354,30 +329,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_touch_as_many_cards_as_the_policy_lets_them() {
-        let node = Node {
-            parts: vec![(INK, 0.1); 12],
-            whole: vec![INK],
-            ..Node::default()
-        };
-        assert_eq!(touched(&node, Policy::Spread), 7);
-        assert_eq!(touched(&node, Policy::Binpack), 2);
-        assert_eq!(touched(&Node::default(), Policy::Spread), 0);
+    fn a_card_is_in_use_once_however_many_share_it() {
+        let mut node = Node::default();
+        node.take(&["GPU-0".into()], 1, INK, true);
+        node.take(&["GPU-0".into()], 1, INK, true);
+        node.take(&["GPU-1".into(), "GPU-2".into()], 2, INK, false);
+        assert_eq!(node.idle(), 5);
+        node.take(&[], 2, INK, false);
+        assert_eq!(node.idle(), 3);
     }
 
     #[test]
     fn idle_cards_on_machines_in_use_are_scattered() {
-        let used = Node {
-            parts: vec![(INK, 0.1)],
-            touched: 1,
-            ..Node::default()
-        };
+        let mut used = Node::default();
+        used.take(&[], 1, INK, true);
         let arm = Arm {
             name: "spread".into(),
             moment_secs: 0.0,
             nodes: vec![used.clone(), used, Node::default()],
             asked: 5,
             placed: 1,
+            unknown: 2,
         };
         assert_eq!(
             (arm.idle(), arm.free_machines(), arm.scattered()),

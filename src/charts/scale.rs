@@ -192,10 +192,10 @@ impl Scale {
     }
 }
 
-/// The smallest of 1, 2, 2.5 (where it leaves whole numbers) and 5 × a power of ten that is no less than `least`.
+/// The smallest of 1, 2 and 5 × a power of ten that is no less than `least`.
 fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
-    for step in [1.0, 2.0, 2.5, 5.0] {
+    for step in [1.0, 2.0, 5.0] {
         if step * power >= least * (1.0 - 1e-9) {
             return step * power;
         }

@@ -98,7 +98,7 @@ fn clearing_machines_shows_where_and_who_pays() {
         machines.contains("5 of 5 whole machines landed, 1 where nothing had been stopped"),
         "{machines}"
     );
-    assert!(titled("who-pays").contains("others paid with 40 stops"));
+    assert!(titled("who-pays").contains("(40 stops)"));
 }
 
 /// The words of a picture, its lines joined.

@@ -31,10 +31,15 @@ pub fn secs(value: f64) -> String {
         v if !v.is_finite() => "?".into(),
         0.0 => "0 s".into(),
         v if v < 1.0 => format!("{:.0} ms", value * 1000.0),
-        v if v < 100.0 => format!("{value:.2} s"),
-        v if v < 10_000.0 => format!("{value:.1} s"),
+        v if v < 100.0 => format!("{} s", trimmed(&format!("{value:.2}"))),
+        v if v < 10_000.0 => format!("{} s", trimmed(&format!("{value:.1}"))),
         _ => format!("{} s", whole(value)),
     }
+}
+
+/// Decimals without zeros at their end.
+fn trimmed(text: &str) -> &str {
+    text.trim_end_matches('0').trim_end_matches('.')
 }
 
 /// A ratio: `2.43 ×`.
@@ -91,14 +96,29 @@ pub fn short(text: &str, longest: usize) -> String {
     cut
 }
 
+/// The words of `text`, a unit and the number before it as one.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        let unit = word.trim_end_matches([',', ';', '.', ')', ':']);
+        match words.last_mut() {
+            Some(number) if ["s", "ms", "%", "×", "card·s"].contains(&unit) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 /// Breaks `text` between words into lines no wider than `room`, at most `most` of them; what is left over is cut off
 /// and the cut marked.
 #[must_use]
 pub fn wrap(text: &str, size: f64, bold: bool, room: i32, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in clean(text).split(' ').filter(|w| !w.is_empty()) {
-        // A word that no line could hold, such as a hostile name.
-        let word = short(word, 60);
+    // A word that no line could hold, such as a hostile name, is cut.
+    for word in words(&clean(text)).into_iter().map(|w| short(&w, 60)) {
         let full = lines.len() == most;
         match lines.last_mut() {
             Some(last) if width(&format!("{last} {word}"), size, bold) <= room => {
@@ -123,13 +143,18 @@ mod tests {
     fn numbers_read_well() {
         let all = [0.0, 999.4, 18352.0, -1234.0, -0.2, 1e18].map(whole);
         assert_eq!(all, ["0", "999", "18,352", "-1,234", "0", "1.0e18"]);
-        let all = [0.0, 0.35, 1.52, 458.8, 20_000.0, f64::NAN].map(secs);
-        assert_eq!(all, ["0 s", "350 ms", "1.52 s", "458.8 s", "20,000 s", "?"]);
+        let all = [0.0, 0.35, 1.52, 90.0, 458.8, 20_000.0, f64::NAN].map(secs);
+        assert_eq!(
+            all,
+            [
+                "0 s", "350 ms", "1.52 s", "90 s", "458.8 s", "20,000 s", "?"
+            ]
+        );
         assert_eq!(count(1, "restart"), "1 restart");
         assert_eq!(count(1200, "restart"), "1,200 restarts");
         assert_eq!(
             percentile(Percentile::Over { over: 90.0 }).as_deref(),
-            Some("> 90.00 s")
+            Some("> 90 s")
         );
     }
 
@@ -141,6 +166,10 @@ mod tests {
         let lines = wrap(&"word ".repeat(500), 40.0, true, 1100, 3);
         assert_eq!(lines.len(), 3);
         assert!(lines[2].ends_with('…'), "{lines:?}");
+        assert_eq!(
+            words("in 90 s (2.43 × or 47 %)."),
+            ["in", "90 s", "(2.43 ×", "or", "47 %)."]
+        );
         assert_eq!(wrap("a\u{1b}[31mb", 40.0, true, 1100, 3), ["a [31mb"]);
     }
 }

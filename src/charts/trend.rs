@@ -108,24 +108,29 @@ impl Sketch for Trend {
 
     fn title(&self) -> String {
         let n = self.started.len().saturating_sub(1);
-        let parts: Vec<String> = self
+        let changes: Vec<(&Figure, f64, bool)> = self
             .figures
             .iter()
-            .take(3)
-            .filter_map(|f| {
-                let (change, inside) = f.change()?;
-                let range = if inside { "within" } else { "outside" };
-                Some(format!(
-                    "{} {:+.1} %, {range} the range of before",
-                    f.team,
-                    change * 100.0
-                ))
-            })
+            .filter_map(|f| f.change().map(|(change, inside)| (f, change, inside)))
             .collect();
+        let each = changes
+            .iter()
+            .take(4)
+            .map(|(f, change, _)| format!("{} {:+.1} %", f.team, change * 100.0));
+        let outside: Vec<&str> = changes
+            .iter()
+            .filter(|(_, _, inside)| !inside)
+            .map(|(f, _, _)| f.team.as_str())
+            .take(4)
+            .collect();
+        let range = match outside[..] {
+            [] => "within the range of before".to_owned(),
+            _ => format!("outside the range of before: {}", outside.join(", ")),
+        };
+        let each = each.collect::<Vec<_>>().join(", ");
         format!(
-            "The latest against {} before: {}",
-            count(n as u64, "session"),
-            parts.join("; ")
+            "The latest against {} before: {each}; {range}",
+            count(n as u64, "session")
         )
     }
 

@@ -92,7 +92,7 @@ fn of_team(all: &mut Figures, team: &TenantSummary, records: &[&Record]) {
         .latency
         .values()
         .filter_map(|phases| phases.get("bound"))
-        .map(|bound| bound.count - bound.censored)
+        .map(|bound| bound.count.saturating_sub(bound.censored))
         .sum();
     put(Figure::BoundCount, Some(count(bound)));
     let submitted = Amount::Is(f64::from(team.experiments));
@@ -110,7 +110,7 @@ fn of_class(all: &mut Figures, team: &str, class: &str, bound: &Latency) {
     let mut put = |figure, amount| all.insert(key(team, Some(class), figure), amount);
     put(
         Figure::BoundCount,
-        Amount::Is(count(bound.count - bound.censored)),
+        Amount::Is(count(bound.count.saturating_sub(bound.censored))),
     );
     for (figure, percentile) in [
         (Figure::BoundP50Secs, bound.p50),
@@ -143,13 +143,14 @@ fn at_once(records: &[&Record]) -> (u32, u32) {
     }
     // What is given back at an instant is free at that instant.
     steps.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let (mut now, mut most) = ((0, 0), (0, 0));
+    let (mut now, mut most) = ((0_u32, 0_u32), (0, 0));
     for (_, taken, cards) in steps {
         if taken {
-            now = (now.0 + 1, now.1 + cards);
+            now = (now.0 + 1, now.1.saturating_add(cards));
             most = (most.0.max(now.0), most.1.max(now.1));
         } else {
-            now = (now.0 - 1, now.1 - cards);
+            // A damaged record may give back before it takes.
+            now = (now.0.saturating_sub(1), now.1.saturating_sub(cards));
         }
     }
     most

@@ -69,3 +69,39 @@ fn commands_are_quoted_for_a_shell() {
     let words = ["headroom", "bench", "it's", "", "a b", "--x=1"].map(String::from);
     assert_eq!(shell(&words), r"headroom bench 'it'\''s' '' 'a b' --x=1");
 }
+
+/// Damage is refused in one line or reported on; never a panic, and never markup out of a file.
+#[test]
+fn damaged_sessions_never_break_a_report() {
+    let root = tempfile::tempdir().unwrap();
+    let (mut refused, mut written) = (0, 0);
+    for seed in 0..24 {
+        let experiment = ["regimes", "rate-limit", "placement", "quota-unit"][seed % 4];
+        let dir = root.path().join(seed.to_string());
+        let session = Script {
+            experiment,
+            ..Script::default()
+        }
+        .write(&dir);
+        crate::charts::synthetic::damage(&session, seed as u64);
+        let out = dir.join("report.html");
+        match write(&[session.clone()], &out) {
+            Ok(()) => {
+                written += 1;
+                let html = fs::read_to_string(&out).unwrap();
+                assert!(!html.contains("<script"), "seed {seed}");
+                show(&session).unwrap();
+            }
+            Err(error) => {
+                refused += 1;
+                let line = error.to_string();
+                assert!(!line.contains('\n'), "seed {seed}: {line}");
+            }
+        }
+        assert!(!runs(&dir).unwrap().is_empty());
+    }
+    assert!(
+        written > 0,
+        "all {refused} were refused: the damage is too great to test anything"
+    );
+}

@@ -4,14 +4,14 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 
 use crate::plan::schedule::{Placed, list_schedule};
-use crate::plan::{Plan, Request, Round, RoundStart, TenantPlan, Via};
+use crate::plan::{Plan, QuotaUnit, Request, Round, RoundStart, TenantPlan, Via};
 use crate::run_folder::{Attempt, AttemptEnd, Outcome, Record};
 
 /// What came of a plan.
 pub struct Played {
-    /// Its records.
+    /// One a request.
     pub records: Vec<Record>,
-    /// The observation's end, seconds since the run's clock started.
+    /// The observation's end.
     pub end_secs: f64,
 }
 
@@ -21,7 +21,13 @@ pub fn play(plan: &Plan, seed: u64) -> Played {
     let mut records = Vec::new();
     let mut end_secs = plan.observe_secs.unwrap_or(0.0);
     for tenant in &plan.tenants {
-        let own = match list_schedule(&tenant.stages, plan.capacity(tenant), 1.3) {
+        let mut capacity = plan.capacity(tenant);
+        if plan.kueue.quota_unit != QuotaUnit::Cards && plan.kueue.quota_unit != QuotaUnit::Both {
+            capacity.cards *= 3;
+        }
+        #[allow(clippy::cast_precision_loss)] // a repeat's number
+        let turnaround = 1.3 + 0.1 * seed as f64;
+        let own = match list_schedule(&tenant.stages, capacity, turnaround) {
             Some(placed) if !placed.is_empty() => timeline(tenant, &placed, &mut random),
             _ => burst(plan, tenant, &mut random),
         };
@@ -120,6 +126,7 @@ fn timeline(tenant: &TenantPlan, placed: &[Placed], random: &mut SmallRng) -> Ve
             bound_secs: Some(bound + 0.003),
             bound_audit_secs: Some(bound),
             node: Some(format!("gpu-{:02}", placed.node)),
+            cards: Vec::new(),
             running_secs: Some(bound + 0.02),
             ended_secs: Some(ended),
             end: AttemptEnd::Succeeded,
@@ -168,6 +175,9 @@ fn burst(plan: &Plan, tenant: &TenantPlan, random: &mut SmallRng) -> Vec<Record>
             bound_secs: Some(bound + early),
             bound_audit_secs: Some(bound + early - 0.002),
             node: Some(format!("gpu-{node:02}")),
+            cards: (0..record.request.cards)
+                .map(|c| format!("GPU-gpu-{node:02}-{}", (i / nodes + c) % 8))
+                .collect(),
             running_secs: Some(bound + early + 0.02),
             ..Attempt::default()
         });
