@@ -37,24 +37,6 @@ onload = () => {
 };
 </script>"#;
 
-/// Hosts that Chromium asks by itself at a start, whatever page it opens and whatever it is told: updates, its account,
-/// the time. Whole names, so that a page's request for a font or a script of the same company is still seen.
-const BROWSERS_OWN: [&str; 7] = [
-    "accounts.google.com",
-    "clients2.google.com",
-    "clients2.googleusercontent.com",
-    "optimizationguide-pa.googleapis.com",
-    "redirector.gvt1.com",
-    "safebrowsing.googleapis.com",
-    "update.googleapis.com",
-];
-
-/// Host of a proxy request's target: `http://HOST/…` or, of a tunnel, `HOST:PORT`.
-fn host_of(target: &str) -> &str {
-    let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
-    rest.split(['/', ':']).next().unwrap_or(rest)
-}
-
 /// What the browser made of a page.
 #[derive(Debug)]
 struct Seen {

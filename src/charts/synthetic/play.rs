@@ -116,7 +116,6 @@ fn timeline(tenant: &TenantPlan, placed: &[Placed], random: &mut SmallRng) -> Ve
         record.submitted_secs = Some(placed.submitted_secs + 0.001);
         record.created_secs = Some(placed.submitted_secs + 0.01);
         record.attempts.push(Attempt {
-            cards: vec![],
             reserved_secs: Some(admitted - 0.01),
             admitted_secs: Some(admitted),
             released_secs: Some(ended + 0.1),
