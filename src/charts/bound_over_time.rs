@@ -150,9 +150,12 @@ fn finding(arms: &[Arm]) -> String {
         let most = own().map(|a| a.bound).max().unwrap_or(0);
         let asked = own().map(|a| a.asked).max().unwrap_or(0);
         let fewest = own().map(|a| a.asked).min().unwrap_or(0);
-        let range = |least: u32, most: u32| match least == most {
-            true => least.to_string(),
-            false => format!("{least} to {most}"),
+        let range = |least: u32, most: u32| {
+            if least == most {
+                least.to_string()
+            } else {
+                format!("{least} to {most}")
+            }
         };
         let (bound, of) = (range(least, most), range(fewest, asked));
         let end = own().map(|a| a.end_secs).fold(0.0, f64::max);

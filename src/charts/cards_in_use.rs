@@ -43,6 +43,7 @@ struct Team {
 
 impl CardsInUse {
     /// A chart for each arm that has a usage series; of several arms for those in which cards are set aside.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let one = material.arms().len() == 1;
         let charts = material.shown().into_iter().map(|run| {

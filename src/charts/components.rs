@@ -35,6 +35,7 @@ pub struct Components {
 
 impl Components {
     /// A chart for each arm, and of several arms for those in which a component exited.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let one = material.arms().len() == 1;
         let shown = material.shown().into_iter();

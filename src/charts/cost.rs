@@ -35,6 +35,7 @@ struct Team {
 
 impl Cost {
     /// A chart for each arm in which teams finished their work; of several arms for those with more than one such team.
+    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let charts = material.shown().into_iter().map(|run| {
             let arm = &run.summary.arm;

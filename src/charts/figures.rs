@@ -201,6 +201,7 @@ impl Repeats {
 /// most requests first, at most `most` classes and four teams of each.
 #[must_use]
 pub fn tails(run: &RunMaterial, most: usize) -> Option<String> {
+    #[allow(clippy::type_complexity)] // used in this function only
     let mut classes: BTreeMap<&str, (u64, Vec<(&str, &Latency)>)> = BTreeMap::new();
     for team in run.working() {
         for (class, phases) in &team.latency {

@@ -110,13 +110,16 @@ fn open(browser: &Path, page: &str) -> Seen {
             .split(&format!("data-{name}=\""))
             .nth(1)
             .and_then(|t| t.split('"').next());
-        value.map(str::to_owned).unwrap_or_else(|| {
-            panic!(
-                "the browser gave no {name}
+        value.map_or_else(
+            || {
+                panic!(
+                    "the browser gave no {name}
 {text}
 {log}"
-            )
-        })
+                )
+            },
+            str::to_owned,
+        )
     };
     Seen {
         widths: attribute("widths"),

@@ -85,7 +85,7 @@ fn damaged_sessions_never_break_a_report() {
         .write(&dir);
         crate::charts::synthetic::damage(&session, seed as u64);
         let out = dir.join("report.html");
-        match write(&[session.clone()], &out) {
+        match write(std::slice::from_ref(&session), &out) {
             Ok(()) => {
                 written += 1;
                 let html = fs::read_to_string(&out).unwrap();

@@ -326,6 +326,7 @@ fn calls(records: &[Record], end_secs: f64) -> Calls {
 
 /// Does damage to a session's files, another for each `seed`: numbers, words and whole fields of its JSON, lines of its
 /// records and series.
+#[allow(clippy::missing_panics_doc)] // test support
 pub fn damage(session: &Path, seed: u64) {
     let mut random = SmallRng::seed_from_u64(seed);
     let mut files = vec![session.join("summary.json")];
@@ -346,7 +347,7 @@ pub fn damage(session: &Path, seed: u64) {
         } else {
             let some = |line: &str| match random.random_range(0..20) {
                 0 => warped(line, &mut random),
-                1 => line.replace("1", "-"),
+                1 => line.replace('1', "-"),
                 2 => String::new(),
                 _ => line.to_owned(),
             };
@@ -383,7 +384,9 @@ fn warped(text: &str, random: &mut SmallRng) -> String {
                 if random.random_ratio(1, 40) {
                     items.clear();
                 }
-                items.iter_mut().for_each(|v| walk(v, random));
+                for v in items.iter_mut() {
+                    walk(v, random);
+                }
             }
             serde_json::Value::Object(fields) => {
                 fields
