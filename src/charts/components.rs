@@ -41,8 +41,8 @@ impl Components {
         let one = material.arms().len() == 1;
         let shown = material.shown().into_iter();
         let charts = shown
-            .filter(|run| one || !run.run.exits.is_empty())
-            .map(|run| Self::of_run(material, run));
+            .map(|run| Self::of_run(material, run))
+            .filter(|chart| one || !chart.exits.is_empty());
         charts
             .filter(|c| !c.teams.is_empty() || !c.exits.is_empty())
             .collect()
@@ -76,7 +76,14 @@ impl Components {
                 .restarts
                 .values()
                 .fold(0, |a, b| a.saturating_add(*b)),
-            exits: run.run.exits.clone(),
+            // What the harness stops at the end is no finding.
+            exits: run
+                .run
+                .exits
+                .iter()
+                .filter(|e| e.secs <= end)
+                .cloned()
+                .collect(),
             teams,
             never,
             tails: tails(run, 1),

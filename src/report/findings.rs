@@ -23,7 +23,11 @@ pub fn findings(material: &Material) -> Vec<String> {
         } else {
             String::new()
         };
-        all.push(format!("{of}{verdict}: {}", arm.reason));
+        let held = arm.claims.iter().filter(|c| c.holds == Some(true)).count();
+        all.push(format!(
+            "{of}{verdict}: {held} of {} claims hold.",
+            arm.claims.len()
+        ));
     }
     for arm in &arms {
         let arm = Arm::of(material, arm);
