@@ -11,11 +11,7 @@ use kube::api::ObjectMeta;
 use kube::core::NamespaceResourceScope;
 use serde::{Deserialize, Deserializer};
 
-/// Label that carries an experiment's team, on Jobs and pods.
-pub const TENANT_LABEL: &str = "headroom.dev/tenant";
-
-/// Label that carries an experiment's name, on Jobs and pods.
-pub const NAME_LABEL: &str = "headroom.dev/name";
+pub use crate::tenants::{NAME_LABEL, TENANT_LABEL};
 
 /// Annotation in which HAMi says which cards a pod's containers were given.
 const CARDS_ANNOTATION: &str = "hami.io/vgpu-devices-allocated";

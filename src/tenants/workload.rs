@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::priority_class_name;
+use crate::cluster::SCHEDULER_NAME;
 use crate::plan::{Request, TenantPlan, Via};
 
 /// Label with the team's name, on Jobs, their pods and bare pods.
@@ -15,9 +16,6 @@ pub const NAME_LABEL: &str = "headroom.dev/name";
 pub const GROUP_LABEL: &str = "headroom.dev/group";
 /// Pod annotation that tells the fake machine how long the pod runs, as a Go duration.
 pub const RUN_FOR_ANNOTATION: &str = "headroom.dev/run-for";
-
-/// Scheduler that HAMi's chart sets up: a kube-scheduler profile with HAMi as its extender.
-const SCHEDULER: &str = "hami-scheduler";
 
 /// The object to create for one experiment of `tenant` called `name`.
 #[must_use]
@@ -71,7 +69,7 @@ fn pod_spec(request: Request) -> Value {
         limits.insert("nvidia.com/gpucores", percent.to_string());
     }
     json!({
-        "schedulerName": SCHEDULER,
+        "schedulerName": SCHEDULER_NAME,
         "restartPolicy": "Never",
         "containers": [{
             "name": "work",
