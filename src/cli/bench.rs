@@ -62,7 +62,10 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
 }
 
 /// What is to be done for one experiment.
-fn order(name: &str, args: &BenchArgs) -> anyhow::Result<Order> {
+///
+/// # Errors
+/// If the experiment or the options for it are wrong.
+pub fn order(name: &str, args: &BenchArgs) -> anyhow::Result<Order> {
     let experiment = plan::load(name)?;
     let overrides = Overrides {
         compress: args.compress,
