@@ -12,6 +12,7 @@ mod expect_check;
 mod expected;
 mod experiment;
 mod file;
+mod host;
 mod quotas;
 mod resolve;
 pub mod schedule;
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 pub use error::{Place, PlanError};
 pub use expected::expected_secs;
 pub use experiment::{Arm, Experiment, Overrides, QUICK_COMPRESS, load, names, plans};
+pub use host::Host;
 pub use schedule::Capacity;
 pub use workload::{Group, Request, Round, RoundStart, Stage, Via};
 
