@@ -105,11 +105,13 @@ pub async fn session(
         );
         let (done, records) = run::run(bench, &job, &writer, &machine, cancel).await?;
         println!("{}", table::run_table(&done, plan, &summary));
-        judged.push(Judged::new(&done, &records));
+        interrupted = cancel.is_cancelled();
+        if !interrupted {
+            judged.push(Judged::new(&done, &records));
+        }
         summary.runs.push(done);
         summary.arms = judge::arms(&order.expect, &judged);
         summary.meaning = judge::meaning(&order.expect, &summary.arms);
-        interrupted = cancel.is_cancelled();
         summary.complete = number == last && !interrupted;
         writer.summary(&summary)?;
         if interrupted {

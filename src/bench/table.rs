@@ -14,6 +14,8 @@ use crate::run_folder::{Latency, Percentile, RunSummary, Summary, TenantSummary}
 pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
     let quick = if session.quick {
         ", QUICK: a first look, not comparable"
+    } else if plan.rescaled {
+        " (not the experiment's own: nothing was published for it)"
     } else {
         ""
     };

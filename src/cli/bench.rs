@@ -94,10 +94,11 @@ fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Order, 
     host.out = out.or(host.out);
     host.keep |= args.keep;
     let setting = Setting::new(&host, &experiment)?;
+    let plans = plan::plans(&experiment, &overrides)?;
     let order = Order {
-        plans: plan::plans(&experiment, &overrides)?,
+        expect: experiment.expected(&plans, &overrides),
+        plans,
         experiment: experiment.name,
-        expect: experiment.expect,
         host,
         command: std::env::args().collect(),
     };

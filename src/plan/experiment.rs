@@ -220,14 +220,41 @@ impl Experiment {
         {
             return Err(PlanError::unknown("regime", regime, &self.regimes));
         }
-        resolve::plan(&resolve::Input {
+        let mut plan = resolve::plan(&resolve::Input {
             doc: &doc,
             check: Check { tree: &tree },
             source: &self.source,
             arm: &arm.name,
             regime: regime.map(String::as_str),
             overrides,
-        })
+        })?;
+        if overrides.quick || overrides.compress.is_some() {
+            let own = Overrides {
+                quick: false,
+                compress: None,
+                ..overrides.clone()
+            };
+            let own = self.plan(arm, &own)?.compress;
+            plan.rescaled = plan.compress.total_cmp(&own).is_ne();
+        }
+        if plan.rescaled {
+            plan.tenants.iter_mut().for_each(|t| t.published.clear());
+        }
+        Ok(plan)
+    }
+
+    /// What can be expected of these plans of it. Figures were published at the experiment's own size; at another
+    /// compression of time nothing was, for the control plane's share is another there.
+    #[must_use]
+    pub fn expected(&self, plans: &[Plan], overrides: &Overrides) -> Expect {
+        if plans.iter().any(|plan| plan.rescaled) {
+            return Expect::default();
+        }
+        let mut expect = self.expect.clone();
+        if overrides.nodes.is_some() {
+            expect.published.clear();
+        }
+        expect
     }
 }
 

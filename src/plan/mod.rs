@@ -58,6 +58,9 @@ pub struct Plan {
     pub compress: f64,
     /// True when `--quick` chose the compression: figures are a first look only.
     pub quick: bool,
+    /// True when an option chose another compression than the experiment's own: nothing was published for it.
+    #[serde(default)]
+    pub rescaled: bool,
     /// Seed of every random choice in the run.
     pub seed: u64,
     /// Runs of this arm in a session.

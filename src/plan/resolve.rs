@@ -76,6 +76,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         arm: input.arm.to_owned(),
         compress: compress.unwrap_or(1.0),
         quick: input.overrides.quick && compress.is_some(),
+        rescaled: false,
         seed: doc.seed,
         repeats: doc.repeats,
         cluster: ClusterPlan {

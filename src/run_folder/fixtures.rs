@@ -67,6 +67,7 @@ pub(crate) fn plan(tenants: Vec<TenantPlan>) -> Plan {
         arm: "default".into(),
         compress: 120.0,
         quick: false,
+        rescaled: false,
         seed: 1,
         repeats: 1,
         cluster: ClusterPlan {

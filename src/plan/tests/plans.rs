@@ -328,6 +328,35 @@ fn quick_is_a_compression_and_a_label() {
     );
 }
 
+#[test]
+fn published_figures_stand_beside_those_of_the_same_compression_and_size_only() {
+    let experiment = load("regimes").unwrap();
+    let known = |set: &dyn Fn(&mut Overrides)| {
+        let mut overrides = Overrides::default();
+        set(&mut overrides);
+        let plans = plans(&experiment, &overrides).unwrap();
+        let beside = plans[0].tenants.iter().any(|t| !t.published.is_empty());
+        let expect = experiment.expected(&plans, &overrides);
+        (
+            beside,
+            !expect.published.is_empty(),
+            !expect.shape.is_empty(),
+        )
+    };
+    assert_eq!(known(&|_| ()), (true, true, true));
+    assert_eq!(known(&|o| o.compress = Some(120.0)), (true, true, true));
+    assert_eq!(known(&|o| o.compress = Some(600.0)), (false, false, false));
+    assert_eq!(known(&|o| o.quick = true), (false, false, false));
+    let experiment = load("rate-limit").unwrap();
+    let small = Overrides {
+        nodes: Some(10),
+        ..Overrides::default()
+    };
+    let plans = plans(&experiment, &small).unwrap();
+    let expect = experiment.expected(&plans, &small);
+    assert!(expect.published.is_empty() && !expect.shape.is_empty());
+}
+
 const LAYERS: &str = "
 name: layers
 title: What goes before what
