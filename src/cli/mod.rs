@@ -10,6 +10,7 @@ mod compare;
 mod experiments;
 mod nightly;
 mod results;
+mod setting;
 mod signals;
 
 use std::path::PathBuf;
@@ -144,6 +145,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
 }
 
 /// Where components and clusters are kept, as the user says.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     cache: Option<PathBuf>,
     components: Option<PathBuf>,
@@ -184,7 +186,7 @@ async fn doctor(place: &Place) -> Exit {
     if let Err(error) = place.open() {
         eprintln!("headroom: {error:#}");
     }
-    let checks = components::doctor(place.cache.as_deref()).await;
+    let checks = components::doctor(place.cache.as_deref(), place.components.as_deref()).await;
     for check in &checks {
         let mark = match check.verdict {
             Verdict::Ok => "ok  ",

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::args::{BenchArgs, NightlyArgs};
+use super::setting::Setting;
 use super::{Exit, Interrupted, Place, bench, compare, results, signals};
 use crate::bench::{Order, session};
 use crate::cluster::ClusterError;
@@ -34,22 +35,27 @@ struct Night {
 /// Usage errors before anything is started; a file that can't be written.
 pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     let declared = compare::declared(args.metrics.as_deref())?;
-    let orders = orders(&args, &declared)?;
+    let orders = orders(place, &args, &declared)?;
     let cache = place.open()?;
     let Some(_lock) = lock(cache.folder())? else {
         println!("a night is going on already; nothing to do");
         return Ok(Exit::Done);
     };
-    let hami = bench::resolve(&args.shape, &cache).await?;
-    let bench = match bench::prepare(place, &cache, &hami).await {
-        Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
-        bench => bench?,
-    };
+    // All of them first: a wrong path must not show in the middle of the night.
+    let mut ready = Vec::new();
+    for (order, setting) in &orders {
+        let cache = setting.place.open()?;
+        let hami = setting.find_hami(&cache).await?;
+        match bench::prepare(&setting.place, &cache, &hami).await {
+            Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
+            bench => ready.push((order, bench?)),
+        }
+    }
     let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     let out = Path::new(results::RUNS).join(NIGHTLY).join(stamp);
     let mut night = Night::default();
-    for order in &orders {
-        let ended = match session(&bench, order, signals::stop()).await {
+    for (order, bench) in &ready {
+        let ended = match session(bench, order, signals::stop()).await {
             Ok(ended) => ended,
             Err(error) if matches!(error.downcast_ref(), Some(ClusterError::Cancelled)) => {
                 return Ok(Exit::Interrupted);
@@ -123,7 +129,11 @@ impl Night {
 }
 
 /// What a night does: all of it is checked before anything starts.
-fn orders(args: &NightlyArgs, declared: &Declared) -> anyhow::Result<Vec<Order>> {
+fn orders(
+    place: &Place,
+    args: &NightlyArgs,
+    declared: &Declared,
+) -> anyhow::Result<Vec<(Order, Setting)>> {
     let experiments = if args.experiments.is_empty() {
         let names = plan::names().into_iter().map(|(name, _)| name);
         names.filter(|name| !declared.of(name).is_empty()).collect()
@@ -143,10 +153,12 @@ fn orders(args: &NightlyArgs, declared: &Declared) -> anyhow::Result<Vec<Order>>
         dry_run: false,
     };
     let orders = bench_args.experiments.iter().map(|name| {
-        Ok(Order {
-            command: command(),
-            ..bench::order(name, &bench_args)?
-        })
+        let (mut order, setting) = bench::order(name, place, &bench_args)?;
+        order.command = command();
+        // Nights are looked for where sessions are by default, and the next run needs the machine.
+        order.host.out = None;
+        order.host.keep = false;
+        Ok((order, setting))
     });
     orders.collect()
 }
