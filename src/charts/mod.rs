@@ -32,6 +32,7 @@ pub(crate) mod synthetic;
 pub mod text;
 pub mod theme;
 pub mod trend;
+mod trend_data;
 
 use std::fs;
 use std::io;

@@ -17,6 +17,7 @@ pub mod baseline;
 pub mod limits;
 pub mod metrics;
 pub mod power;
+mod power_types;
 pub mod rank;
 pub mod side;
 #[cfg(test)]

@@ -336,7 +336,7 @@ fn nights_are_the_last_like_ones_that_ended_undisturbed() {
     edit(&cut, |summary| summary["complete"] = json!(false));
     let by_hand = make("by-hand", "2026-02-08T00:00:00Z", Script::default());
     edit(&by_hand, |summary| {
-        summary["command"] = json!(["headroom", "bench", "nightly"])
+        summary["command"] = json!(["headroom", "bench", "nightly"]);
     });
     let new = [make("new", "2026-02-09T00:00:00Z", Script::default())];
     make("later", "2026-02-10T00:00:00Z", Script::default());

@@ -26,7 +26,8 @@ struct Part {
     hami_sha256: String,
     builtin: bool,
     quick: bool,
-    compress: f64,
+    /// By what the timeline was divided; none where it was not.
+    compress: Option<String>,
     findings: Vec<String>,
     tables: Vec<ArmTable>,
     verdicts: Vec<Verdict>,
@@ -162,7 +163,7 @@ fn part(material: &Material) -> Result<Part, ReportError> {
         hami_sha256: summary.hami.sha256.clone(),
         builtin: summary.hami.source == HamiKind::Builtin,
         quick: summary.quick,
-        compress: summary.compress,
+        compress: (summary.compress > 1.0).then(|| summary.compress.to_string()),
         findings: findings(material),
         tables: tables(material),
         verdicts: verdicts(material),
@@ -292,6 +293,10 @@ fn flat(value: &serde_json::Value) -> Vec<[String; 2]> {
             }
             serde_json::Value::String(text) => {
                 rows.push([name.replace('_', " "), short(text, 200)]);
+            }
+            serde_json::Value::Number(number) if number.is_f64() => {
+                let value = number.as_f64().unwrap_or_default();
+                rows.push([name.replace('_', " "), format!("{value:.3}")]);
             }
             other => rows.push([name.replace('_', " "), short(&other.to_string(), 200)]),
         }

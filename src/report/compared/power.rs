@@ -10,9 +10,9 @@ use crate::compare::power::{Power, Shape};
 /// Simulated comparisons as a Markdown table a metric, and one of the false alarms.
 #[must_use]
 pub fn power_text(of: &Power) -> String {
-    let shape = |base: usize, new: usize| format!("{base} + {new} runs");
+    let title = |base: usize, new: usize| format!("{base} + {new} runs");
     let mut header = vec![String::new()];
-    header.extend(of.shapes.iter().map(|s| shape(s.base_runs, s.new_runs)));
+    header.extend(of.shapes.iter().map(|s| title(s.base_runs, s.new_runs)));
     let table = |rows: Vec<Vec<String>>| {
         let mut table = Table::new();
         table.load_style(presets::ASCII_MARKDOWN);
