@@ -10,9 +10,9 @@ mod exit;
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     os::unix::process::{CommandExt, ExitStatusExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
@@ -55,6 +55,8 @@ pub struct Program {
     pub env: Vec<(OsString, OsString)>,
     /// File to which its output is appended.
     pub log: PathBuf,
+    /// File to which its standard output is appended instead; `None`: to the log, too.
+    pub stdout: Option<PathBuf>,
 }
 
 /// Supervises components until it is stopped or dropped.
@@ -291,20 +293,16 @@ fn keep_running(shared: &Shared, program: &Program) {
 }
 
 fn start(program: &Program) -> std::io::Result<std::process::Child> {
-    let open = || -> std::io::Result<File> {
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&program.log)
-    };
+    let open = |path: &Path| OpenOptions::new().create(true).append(true).open(path);
+    let stdout = program.stdout.as_ref().unwrap_or(&program.log);
     Command::new(&program.program)
         .args(&program.args)
         .env_clear()
         .envs(program.env.iter().map(|(k, v)| (k, v)))
         .env(proc::COMPONENT_ENV, &program.name)
         .stdin(Stdio::null())
-        .stdout(open()?)
-        .stderr(open()?)
+        .stdout(open(stdout)?)
+        .stderr(open(&program.log)?)
         // A group of its own: Ctrl-C in the terminal is for the harness, which then stops the components in order.
         .process_group(0)
         .spawn()
