@@ -17,6 +17,7 @@ pub mod judge;
 pub mod machine;
 pub mod observer;
 pub mod plan;
+pub mod process;
 pub mod report;
 pub mod run_folder;
 pub mod tenants;

@@ -1,19 +1,23 @@
 //! The `headroom` command.
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::Parser;
-use headroom::cli::{self, Cli};
+use headroom::cli::{self, Cli, Command};
+use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("HEADROOM_LOG")
-                .unwrap_or_else(|_| "headroom=warn".into()),
-        )
-        .with_writer(std::io::stderr)
-        .init();
     let cli = Cli::parse();
+    // The extender's -v says how much it logs, as HAMi's does.
+    if !matches!(cli.command, Command::Extender(_)) {
+        let filter = EnvFilter::try_from_env("HEADROOM_LOG");
+        tracing_subscriber::fmt()
+            .with_env_filter(filter.unwrap_or_else(|_| "headroom=warn".into()))
+            .with_writer(io::stderr)
+            .with_ansi(io::stderr().is_terminal())
+            .init();
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // Two: one for the watches' stamps, one for everything else. More would cost memory for nothing.
         .worker_threads(2)

@@ -2,7 +2,14 @@
 
 mod support;
 
-use support::{Bed, messages, one_at_a_time};
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use clap::Parser as _;
+use headroom::cli::{self, Cli};
+use support::{Bed, HEADROOM, messages, one_at_a_time};
 
 /// What `bench` says when the timeline has begun.
 const UNDER_WAY: &str = "t = ";
@@ -55,6 +62,47 @@ fn ctrl_c_during_a_run_keeps_partial_results() {
 fn sigterm_during_bring_up_leaves_nothing() {
     let _turn = one_at_a_time();
     interrupted("-TERM", "starting etcd");
+}
+
+/// A panic unwinds through the command's own stack, which is what must take everything down; so the command runs in this
+/// process, beside something that panics in the same task.
+#[test]
+fn a_panic_leaves_nothing() {
+    let _turn = one_at_a_time();
+    let bed = Bed::new();
+    // Here the built-in extender cannot be "this very program", which is the test's.
+    let hami = bed.path().join("hami");
+    std::fs::write(
+        &hami,
+        format!("#!/bin/sh\nexec {HEADROOM} extender \"$@\"\n"),
+    )
+    .unwrap();
+    std::fs::set_permissions(&hami, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let out = bed.path().join("session");
+    let cache = bed.path().join("cache");
+    let mut args = vec!["headroom".into(), "--cache".into(), cache.into_os_string()];
+    args.extend(["bench", "workstation", "--compress", "2400", "--hami"].map(OsString::from));
+    args.extend([hami.into(), "--out".into(), out.clone().into()]);
+    let cli = Cli::parse_from(args);
+
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let command = async move {
+        let records = out.join("default-1/usage.csv");
+        let under_way = async || {
+            // A header and a row.
+            while std::fs::read_to_string(&records).map_or(0, |text| text.lines().count()) < 2 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::select! {
+            exit = cli::run(cli) => unreachable!("it ended: {exit:?}"),
+            () = under_way() => panic!("as a mistake of ours would"),
+        }
+    };
+    let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(command)));
+    let panic = ended.unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"as a mistake of ours would"));
+    bed.assert_nothing_left();
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn timelines_that_make_no_sense_are_refused_with_file_line_and_field() {
         "nan.yaml",
         "minutes: 10",
         "minutes: .nan",
-        &[":6", "not a finite number"],
+        &[":6", "minutes", "finite number"],
     );
     refuse(
         "absurd.yaml",
@@ -112,9 +112,13 @@ fn timelines_that_make_no_sense_are_refused_with_file_line_and_field() {
 #[test]
 fn an_experiment_larger_than_its_regimes_quota_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let file = "name: small\ntitle: t\ncluster: { nodes: 2 }\ntenants:\n  team:\n    quota: { cards: 4 }\n    workload:\n      - burst: [ { count: 1, cards: 8 } ]\nobserve_secs: 10\n";
+    let file = "name: small\ntitle: t\ncluster: { nodes: 2 }\ntenants:\n  team:\n    quota: { cards: 4 }\n    workload:\n      - burst: { requests: [{ count: 1, request: whole-machine }] }\nobserve_secs: 10\n";
     std::fs::write(folder.path().join("small.yaml"), file).unwrap();
-    refused(folder.path(), &["bench", "./small.yaml"], &["small.yaml"]);
+    refused(
+        folder.path(),
+        &["bench", "./small.yaml"],
+        &["small.yaml:", "8 cards never fits", "4 at most"],
+    );
 }
 
 #[test]
@@ -152,6 +156,24 @@ fn programs_and_folders_that_cannot_be_used_are_refused() {
         &["setup", "--cache", "./notes.txt"],
         &["notes.txt", "--cache"],
     );
+}
+
+#[test]
+fn an_experiment_files_host_settings_are_used_and_refused_like_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let refuse = |host: &str, parts: &[&str]| {
+        let file = format!(
+            "name: own\ntitle: t\nhost: {host}\nobserve_secs: 1\ntenants:\n  a: {{ workload: [burst: {{ requests: [{{ count: 1, request: tenth }}] }}] }}\n"
+        );
+        std::fs::write(dir.join("own.yaml"), file).unwrap();
+        refused(dir, &["bench", "./own.yaml"], parts);
+    };
+    refuse("{ hami: ./nothing }", &["nothing", "no such file"]);
+    refuse("{ components: nothing }", &["nothing"]);
+    refuse("{ hami: 'image:' }", &["own.yaml:3", "host.hami"]);
+    refuse("{ registry: 'a b' }", &["own.yaml:3", "host.registry"]);
+    refuse("{ hamy: auto }", &["own.yaml:3", "host.hamy", "hami"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::machine;
-use crate::observer::process;
+use crate::process;
 use crate::run_folder::Disturbance;
 
 /// Share of the machine's cores that others may use before a run counts as disturbed: a desktop at rest uses a few

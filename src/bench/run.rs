@@ -21,7 +21,7 @@ use crate::cluster::{self, Cluster, Programs};
 use crate::driver::Driver;
 use crate::machine::Fingerprint;
 use crate::observer::{Clock, Observation, Observer, Pids, audit, figures};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Host, Plan};
 use crate::run_folder::info::Program;
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
@@ -58,6 +58,8 @@ pub struct Bench {
 pub struct Job<'a> {
     /// Its settings.
     pub plan: &'a Plan,
+    /// The command's own settings, to be recorded.
+    pub host: &'a Host,
     /// Repeat, from 1.
     pub repeat: u32,
     /// Name of its folder in the session's.
@@ -249,6 +251,7 @@ fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Resu
         started: jiff::Timestamp::now().to_string(),
         clock_started: None,
         plan: job.plan.clone(),
+        host: job.host.clone(),
         hami: bench.hami.clone(),
         components: bench.components.clone(),
         client_limits: BTreeMap::new(),

@@ -9,8 +9,8 @@ use super::run::{self, Bench, Job};
 use super::table;
 use crate::judge::{self, Judged};
 use crate::machine;
-use crate::plan::Plan;
 use crate::plan::expect::Expect;
+use crate::plan::{Host, Plan};
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{SessionWriter, Summary};
 
@@ -23,10 +23,8 @@ pub struct Order {
     pub expect: Expect,
     /// One plan an arm.
     pub plans: Vec<Plan>,
-    /// Folder of the session; `None`: a new one under `runs/`.
-    pub out: Option<PathBuf>,
-    /// Leave the last run's cluster up.
-    pub keep: bool,
+    /// Where it is written, what it leaves behind; to be recorded whole.
+    pub host: Host,
     /// The command line, to be recorded.
     pub command: Vec<String>,
 }
@@ -75,8 +73,9 @@ pub async fn session(
         complete: false,
         runs: Vec::new(),
         arms: Vec::new(),
+        meaning: String::new(),
     };
-    let writer = match &order.out {
+    let writer = match &order.host.out {
         Some(dir) => SessionWriter::create(dir, &summary)?,
         None => under_runs(started, &summary)?,
     };
@@ -94,9 +93,10 @@ pub async fn session(
     for (number, (plan, repeat)) in (1..).zip(runs) {
         let job = Job {
             plan,
+            host: &order.host,
             repeat,
             folder: format!("{}-{repeat}", plan.arm),
-            keep: order.keep && number == last,
+            keep: order.host.keep && number == last,
         };
         eprintln!(
             "run {number} of {last}: arm {}, repeat {repeat}; {}",
@@ -105,10 +105,13 @@ pub async fn session(
         );
         let (done, records) = run::run(bench, &job, &writer, &machine, cancel).await?;
         println!("{}", table::run_table(&done, plan, &summary));
-        judged.push(Judged::new(&done, &records));
+        interrupted = cancel.is_cancelled();
+        if !interrupted {
+            judged.push(Judged::new(&done, &records));
+        }
         summary.runs.push(done);
         summary.arms = judge::arms(&order.expect, &judged);
-        interrupted = cancel.is_cancelled();
+        summary.meaning = judge::meaning(&order.expect, &summary.arms);
         summary.complete = number == last && !interrupted;
         writer.summary(&summary)?;
         if interrupted {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use crate::plan::Plan;
+use crate::plan::{Plan, TenantPlan};
 use crate::run_folder::{Latency, Percentile, RunSummary, Summary, TenantSummary};
 
 /// Renders one run of a session: what it is, the table, what restarted, what disturbed it. `plan` is the run's own.
@@ -14,6 +14,8 @@ use crate::run_folder::{Latency, Percentile, RunSummary, Summary, TenantSummary}
 pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
     let quick = if session.quick {
         ", QUICK: a first look, not comparable"
+    } else if plan.rescaled {
+        " (not the experiment's own: nothing was published for it)"
     } else {
         ""
     };
@@ -132,7 +134,14 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
         )
     });
     row("experiments (failed, unfinished)", &|t| {
-        format!("{} ({}, {})", t.experiments, t.failed, t.unfinished)
+        let team = plan.tenants.iter().find(|team| team.name == t.name);
+        let mut groups = team.into_iter().flat_map(TenantPlan::groups);
+        // Work without an end is not left over when the run ends.
+        if groups.any(|group| group.run_secs.is_none()) {
+            format!("{} ({}, endless)", t.experiments, t.failed)
+        } else {
+            format!("{} ({}, {})", t.experiments, t.failed, t.unfinished)
+        }
     });
     row("evictions", &|t| t.evictions.to_string());
     let mut classes: Vec<&String> = tenants.iter().flat_map(|t| t.latency.keys()).collect();
@@ -153,8 +162,21 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
 
 /// Who spends its client limit on what: API calls per bound pod, and the rate of binds that each limit allows.
 fn calls(run: &RunSummary) -> String {
-    let mut text = String::new();
-    for (component, ceiling) in &run.bind_rate.ceiling_per_sec {
+    let rate = &run.bind_rate;
+    if rate.ceiling_per_sec.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    let head = [
+        "component",
+        "limit, calls/s",
+        "calls a bound pod",
+        "allows, pods/s",
+        "most of them",
+    ];
+    table.set_header(head);
+    for (component, ceiling) in &rate.ceiling_per_sec {
         let Some(calls) = run.calls_per_pod.get(component) else {
             continue;
         };
@@ -163,19 +185,23 @@ fn calls(run: &RunSummary) -> String {
         by_verb.sort_by(|a, b| b.1.total_cmp(a.1));
         let most: Vec<String> = by_verb
             .iter()
-            .take(4)
+            .take(3)
             .map(|(verb, n)| format!("{verb} {n:.2}"))
             .collect();
-        let _ = writeln!(
-            text,
-            "{component}: {total:.2} API calls a bound pod ({}, …); its limit allows {ceiling:.2} pods/s",
-            most.join(", "),
-        );
+        let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        table.add_row([
+            Cell::new(component),
+            // By definition of the ceiling.
+            number(format!("{:.0}", ceiling * total)),
+            number(format!("{total:.2}")),
+            number(format!("{ceiling:.2}")),
+            Cell::new(most.join(", ")),
+        ]);
     }
-    if let Some(rate) = run.bind_rate.measured_per_sec {
-        let _ = writeln!(text, "measured: {rate:.2} pods/s bound");
-    }
-    text
+    let measured = rate
+        .measured_per_sec
+        .map_or(NOTHING.into(), |rate| format!("{rate:.2}"));
+    format!("{table}\nmeasured: {measured} pods/s bound\n")
 }
 
 /// Why whole machines found no place: idle cards, and on how many machines they were.
@@ -239,6 +265,9 @@ pub fn verdicts(session: &Summary) -> String {
             };
             let _ = writeln!(text, "  {mark} {} ({})", claim.claim, claim.reason);
         }
+    }
+    if !session.meaning.is_empty() {
+        let _ = writeln!(text, "in short: {}", session.meaning);
     }
     text
 }

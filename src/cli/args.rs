@@ -1,6 +1,7 @@
 //! The command line: what a user may type, with help.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -162,17 +163,17 @@ pub struct BenchArgs {
 #[derive(Debug, Clone, Args)]
 pub struct ShapeArgs {
     /// Which HAMi scheduler: auto (one in the cache, else the published image's, else the built-in), builtin, image with
-    /// :TAG or @DIGEST, or a program's path
+    /// :TAG or @DIGEST, or a program's path [default: auto]
     #[arg(
         long,
         value_name = "auto|builtin|image[:TAG]|PATH",
-        default_value = "auto"
+        value_parser = checked::<HamiChoice>
     )]
-    pub hami: HamiChoice,
+    pub hami: Option<String>,
 
     /// Registry to pull HAMi's image from [default: where it is published]
-    #[arg(long, value_name = "HOST")]
-    pub registry: Option<Registry>,
+    #[arg(long, value_name = "HOST", value_parser = checked::<Registry>)]
+    pub registry: Option<String>,
 
     /// HAMi's client rate limit: raised (100/200) or HAMi's default (5/10)
     #[arg(long, value_enum)]
@@ -189,6 +190,11 @@ pub struct ShapeArgs {
     /// Seed of every random choice
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+}
+
+/// The text of a value that can be parsed: what the experiment file says is merged with it, as text, before it is.
+fn checked<T: FromStr>(text: &str) -> Result<String, T::Err> {
+    text.parse::<T>().map(|_| text.to_owned())
 }
 
 /// Options of `up`.

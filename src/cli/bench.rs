@@ -6,10 +6,11 @@ use std::io::IsTerminal;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs};
+use super::setting::{self, Setting};
 use super::{Exit, Interrupted, Place, signals};
 use crate::bench::{self, Bench, Order};
 use crate::cluster::{self, ClusterError, Programs};
-use crate::components::{self, Cache, Components, ComponentsError, Hami, Progress, image};
+use crate::components::{self, Cache, Components, Hami, Progress};
 use crate::plan::{self, Overrides, Plan};
 use crate::run_folder::info::Program;
 use crate::tenants;
@@ -25,26 +26,38 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
     // All of them first: a mistake in the last must not show after an hour.
     let mut orders = Vec::new();
     for name in &args.experiments {
-        orders.push(order(name, &args)?);
+        orders.push(order(name, place, &args)?);
     }
     if args.dry_run {
-        for order in &orders {
+        for (order, _) in &orders {
             dry_run(&order.plans)?;
         }
         return Ok(Exit::Done);
     }
-    let cache = place.open()?;
     // Asked before anything is built: a wrong path is told at once.
-    let hami = resolve(&args.shape, &cache).await?;
-    let plans: Vec<&Plan> = orders.iter().flat_map(|o| &o.plans).collect();
-    eprintln!("{}", expectation(&cache, place, &plans));
-    let bench = match prepare(place, &cache, &hami).await {
-        Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
-        bench => bench?,
-    };
+    let mut settings: Vec<(&Setting, Cache, Hami)> = Vec::new();
+    for (_, setting) in &orders {
+        if settings.iter().all(|(known, ..)| *known != setting) {
+            let cache = setting.place.open()?;
+            let hami = setting.find_hami(&cache).await?;
+            settings.push((setting, cache, hami));
+        }
+    }
+    eprintln!("{}", expectation(&orders, &settings));
+    let mut benches = Vec::new();
+    for (setting, cache, hami) in &settings {
+        match prepare(&setting.place, cache, hami).await {
+            Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
+            bench => benches.push(bench?),
+        }
+    }
     let mut exit = Exit::Done;
-    for order in &orders {
-        let ended = match bench::session(&bench, order, signals::stop()).await {
+    for (order, setting) in &orders {
+        let mut ready = settings.iter().zip(&benches);
+        let Some((_, bench)) = ready.find(|((known, ..), _)| *known == setting) else {
+            continue; // every order's setting is among them
+        };
+        let ended = match bench::session(bench, order, signals::stop()).await {
             Err(error) if matches!(error.downcast_ref(), Some(ClusterError::Cancelled)) => {
                 return Ok(Exit::Interrupted);
             }
@@ -62,7 +75,7 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
 }
 
 /// What is to be done for one experiment.
-fn order(name: &str, args: &BenchArgs) -> anyhow::Result<Order> {
+fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Order, Setting)> {
     let experiment = plan::load(name)?;
     let overrides = Overrides {
         compress: args.compress,
@@ -77,14 +90,19 @@ fn order(name: &str, args: &BenchArgs) -> anyhow::Result<Order> {
         // A session an experiment: each has a folder of its own under the one that was named.
         _ => out.join(&experiment.name),
     });
-    Ok(Order {
-        plans: plan::plans(&experiment, &overrides)?,
+    let mut host = setting::host(place, &args.shape, &experiment);
+    host.out = out.or(host.out);
+    host.keep |= args.keep;
+    let setting = Setting::new(&host, &experiment)?;
+    let plans = plan::plans(&experiment, &overrides)?;
+    let order = Order {
+        expect: experiment.expected(&plans, &overrides),
+        plans,
         experiment: experiment.name,
-        expect: experiment.expect,
-        out,
-        keep: args.keep,
+        host,
         command: std::env::args().collect(),
-    })
+    };
+    Ok((order, setting))
 }
 
 /// What the options that shape a cluster say.
@@ -104,28 +122,6 @@ pub fn shape_overrides(shape: &ShapeArgs) -> Overrides {
         seed: shape.seed,
         ..Overrides::default()
     }
-}
-
-/// Finds the HAMi scheduler that is asked for and says which it is.
-///
-/// # Errors
-/// As [`components::resolve_hami`].
-pub async fn resolve(shape: &ShapeArgs, cache: &Cache) -> Result<Hami, ComponentsError> {
-    let registry = shape.registry.clone().unwrap_or_default();
-    let report = |news: image::Progress| {
-        if let image::Progress::Layer {
-            number,
-            of,
-            received_bytes: 0,
-            ..
-        } = news
-        {
-            eprintln!("pulling HAMi's image: layer {number} of {of}");
-        }
-    };
-    let (hami, which) = components::resolve_hami(&shape.hami, &registry, cache, &report).await?;
-    eprintln!("{which}");
-    Ok(hami)
 }
 
 /// Builds what is missing and puts together what every run needs.
@@ -183,23 +179,26 @@ fn recorded(components: &Components, hami: &Hami) -> BTreeMap<String, Program> {
     programs
 }
 
-fn expectation(cache: &Cache, place: &Place, plans: &[&Plan]) -> String {
-    let run: f64 = plans
-        .iter()
+/// How long it will all take, for the line at the start.
+fn expectation(orders: &[(Order, Setting)], settings: &[(&Setting, Cache, Hami)]) -> String {
+    let plans = || orders.iter().flat_map(|(order, _)| &order.plans);
+    let run: f64 = plans()
         .map(|plan| f64::from(plan.repeats) * (plan::expected_secs(plan) + AROUND_A_RUN_SECS))
         .sum();
-    let runs: u32 = plans.iter().map(|plan| plan.repeats).sum();
-    let (missing, setup_secs) = match place.components {
-        Some(_) => (Vec::new(), 0),
-        None => components::estimate(cache),
-    };
+    let runs: u32 = plans().map(|plan| plan.repeats).sum();
+    let (mut missing, mut setup_secs) = (Vec::new(), 0);
+    for (setting, cache, _) in settings {
+        if setting.place.components.is_none() {
+            let (names, secs) = components::estimate(cache);
+            missing.extend(names);
+            setup_secs += secs;
+        }
+    }
     let setup = if missing.is_empty() {
         "set-up: nothing to build".to_owned()
     } else {
-        format!(
-            "set-up: building {}, about {setup_secs} s",
-            missing.join(", ")
-        )
+        let missing = missing.join(", ");
+        format!("set-up: building {missing}, about {setup_secs} s")
     };
     format!("{setup}; {runs} run(s): about {}", minutes(run))
 }

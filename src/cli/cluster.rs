@@ -1,7 +1,8 @@
 //! `headroom up`, `status`, `down`: a cluster left running to look into.
 
 use super::args::UpArgs;
-use super::bench::{prepare, resolve, shape_overrides};
+use super::bench::{prepare, shape_overrides};
+use super::setting::{self, Setting};
 use super::{Exit, Interrupted, Place, signals};
 use crate::bench::run::{USER_AGENT, bring_up};
 use crate::cluster::{self, ClusterError, SessionState};
@@ -20,9 +21,11 @@ pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
             experiment.name
         );
     };
-    let cache = place.open()?;
-    let hami = resolve(&args.shape, &cache).await?;
-    let bench = match prepare(place, &cache, &hami).await {
+    let host = setting::host(place, &args.shape, &experiment);
+    let setting = Setting::new(&host, &experiment)?;
+    let cache = setting.place.open()?;
+    let hami = setting.find_hami(&cache).await?;
+    let bench = match prepare(&setting.place, &cache, &hami).await {
         Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
         bench => bench?,
     };

@@ -7,6 +7,7 @@ mod bench;
 mod cluster;
 mod experiments;
 mod results;
+mod setting;
 mod signals;
 
 use std::path::PathBuf;
@@ -129,6 +130,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
 }
 
 /// Where components and clusters are kept, as the user says.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     cache: Option<PathBuf>,
     components: Option<PathBuf>,
@@ -169,7 +171,7 @@ async fn doctor(place: &Place) -> Exit {
     if let Err(error) = place.open() {
         eprintln!("headroom: {error:#}");
     }
-    let checks = components::doctor(place.cache.as_deref()).await;
+    let checks = components::doctor(place.cache.as_deref(), place.components.as_deref()).await;
     for check in &checks {
         let mark = match check.verdict {
             Verdict::Ok => "ok  ",

@@ -1,4 +1,4 @@
-//! What /proc says about processes: which are ours, how much CPU time and memory they used.
+//! What /proc says about processes: which are ours, and how they are ended.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,9 +23,6 @@ pub const SESSION_ENV: &str = "HEADROOM_SESSION";
 
 /// Environment variable that names a supervised component.
 pub(super) const COMPONENT_ENV: &str = "HEADROOM_COMPONENT";
-
-/// Clock ticks in a second of /proc/PID/stat: `USER_HZ`, which is 100 on every architecture this program runs on.
-const TICKS_PER_SEC: f64 = 100.0;
 
 /// How long a process may take to go after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -110,22 +107,4 @@ pub(super) fn is_running(pid: i32) -> bool {
         .ok()
         .and_then(|stat| Some(!stat.rsplit_once(')')?.1.trim_start().starts_with('Z')))
         .unwrap_or(false)
-}
-
-/// User and system CPU time of a process so far, seconds. Works on a zombie, too.
-pub(super) fn cpu_secs(pid: i32) -> Option<f64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses and may hold blanks; utime and stime are fields 14 and 15.
-    let mut rest = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    let utime: f64 = rest.next()?.parse().ok()?;
-    let stime: f64 = rest.next()?.parse().ok()?;
-    Some((utime + stime) / TICKS_PER_SEC)
-}
-
-/// Largest resident memory of a process so far, MiB.
-pub(super) fn peak_rss_mib(pid: i32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
-    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib / 1024.0)
 }

@@ -16,6 +16,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::Pid;
 
 use super::child;
@@ -249,7 +250,13 @@ fn probe(folder: &Path) -> io::Result<()> {
         .prefix(".probe-")
         .tempfile_in(folder)?;
     file.write_all(&vec![0x55; PROBE_BYTES])?;
-    file.as_file().sync_data()
+    file.as_file().sync_data()?;
+    let flags = statvfs(folder)?.flags();
+    if flags.contains(FsFlags::ST_NOEXEC) {
+        // Told now: a build of seven minutes would end with programs that cannot be started.
+        return Err(io::Error::other("its file system is mounted noexec"));
+    }
+    Ok(())
 }
 
 fn describe(error: &io::Error) -> String {

@@ -50,6 +50,8 @@ pub enum Progress {
         /// Since it began.
         elapsed: Duration,
     },
+    /// Everything is built; the build cache, gigabytes in small files, is being removed.
+    Clearing,
     /// Something the user should know, e.g. a supplied program of another version.
     Warning(String),
 }
@@ -100,6 +102,7 @@ impl fmt::Display for Progress {
                     elapsed.as_secs()
                 )
             }
+            Self::Clearing => write!(f, "removing the build cache"),
             Self::Warning(text) => write!(f, "warning: {text}"),
         }
     }

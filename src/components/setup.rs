@@ -46,8 +46,11 @@ pub async fn setup(
     if !pins.is_empty() {
         build_all(cache, &lock, &pins, report).await?;
     }
-    // Gigabytes in many small files.
     let build = cache.build();
+    if build.exists() {
+        report(Progress::Clearing);
+    }
+    // Gigabytes in many small files.
     tokio::task::spawn_blocking(move || remove(&build))
         .await
         .map_err(|error| ComponentsError::io(cache.build())(error.into()))??;

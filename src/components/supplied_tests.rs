@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::components::testing::script;
+use crate::components::{Verdict, doctor};
 
 struct Bed {
     folder: tempfile::TempDir,
@@ -59,6 +60,23 @@ impl Bed {
         assert!(error.is_usage() && !text.contains('\n'), "{text}");
         text
     }
+}
+
+#[tokio::test]
+async fn doctor_looks_at_the_supplied_programs_and_needs_no_go() {
+    let bed = bed();
+    let look = async || {
+        let found = doctor(Some(bed.cache.folder()), Some(&bed.dir())).await;
+        assert!(found.iter().all(|check| check.name != "Go"));
+        found.into_iter().find(|c| c.name == "components").unwrap()
+    };
+    assert_eq!(look().await.verdict, Verdict::Ok);
+    bed.program("kwok", "v0.1.0");
+    let other = look().await;
+    assert_eq!(other.verdict, Verdict::Warn);
+    assert!(other.detail.contains("kwok"), "{other:?}");
+    fs::remove_file(bed.dir().join("etcd")).unwrap();
+    assert_eq!(look().await.verdict, Verdict::Fail);
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Pod, ResourceQuota};
 use kube::api::Api;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, RwLock, oneshot};
+use tracing_subscriber::EnvFilter;
 
 use super::accounts::Accounts;
 use super::api::{Calls, lock};
@@ -281,10 +282,10 @@ fn log_to_stderr(verbosity: i32) {
         4 => "debug",
         5.. => "trace",
     };
-    let filter = format!("warn,headroom={level}");
+    let filter = EnvFilter::try_from_env("HEADROOM_LOG");
     // Fails only where a log is set up already, which then serves as well.
     let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(filter.unwrap_or_else(|_| format!("warn,headroom={level}").into()))
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .try_init();

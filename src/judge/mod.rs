@@ -88,6 +88,30 @@ pub fn arms(expect: &Expect, runs: &[Judged]) -> Vec<ArmSummary> {
         .collect()
 }
 
+/// What the arms together mean for a user, in one plain sentence; empty where a shape could not be judged.
+#[must_use]
+pub fn meaning(expect: &Expect, arms: &[ArmSummary]) -> String {
+    let claims = || {
+        arms.iter()
+            .flat_map(|arm| arm.claims.iter().map(move |claim| (arm, claim)))
+    };
+    let failed: Vec<String> = claims()
+        .filter(|(_, claim)| claim.holds == Some(false))
+        .map(|(arm, claim)| format!("{:?} in arm {}", claim.claim, arm.name))
+        .collect();
+    if !failed.is_empty() {
+        return format!(
+            "not all of the published shape was seen, so do not rely on it here: {} did not hold",
+            failed.join(", ")
+        );
+    }
+    if claims().all(|(_, claim)| claim.holds == Some(true)) {
+        expect.meaning.clone()
+    } else {
+        String::new()
+    }
+}
+
 fn spreads(runs: &[&Figures]) -> BTreeMap<String, Spread> {
     let medians = figures::medians(runs);
     let keys = medians.keys().cloned();

@@ -74,6 +74,24 @@ fn repeats_are_judged_at_their_median_and_shown_with_their_range() {
 }
 
 #[test]
+fn what_it_means_is_said_only_where_every_shape_holds() {
+    let expect = Expect {
+        meaning: "share".into(),
+        ..expect(SHARED_WITHIN_3_PERCENT)
+    };
+    let said = |shared| {
+        let figures = [
+            ("dedicated.makespan_secs", Amount::Is(100.0)),
+            ("shared.makespan_secs", shared),
+        ];
+        meaning(&expect, &arms(&expect, &[run("default", &figures)]))
+    };
+    assert_eq!(said(Amount::Is(101.0)), "share");
+    assert!(said(Amount::Is(120.0)).contains("not all"));
+    assert_eq!(said(Amount::Over(50.0)), "", "not known");
+}
+
+#[test]
 fn a_figure_that_is_missing_gives_no_verdict() {
     let unfinished = run("default", &[("dedicated.makespan_secs", Amount::Is(460.0))]);
     let (holds, reason) = verdict(SHARED_WITHIN_3_PERCENT, &[unfinished]);

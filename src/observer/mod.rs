@@ -24,7 +24,6 @@ pub mod live;
 mod objects;
 mod observe;
 pub mod placement;
-pub mod process;
 pub mod state;
 mod tick;
 pub mod usage;

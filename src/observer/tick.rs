@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::observe::Shared;
-use super::{live, process, usage};
+use super::{live, usage};
+use crate::process;
 use crate::run_folder::ComponentRow;
 
 /// Name of the harness in `components.csv`.

@@ -1,6 +1,7 @@
 //! Checks of single values, each error pinned to where the value was written. The bounds are generous: they catch
 //! slips of the keyboard and what would exhaust the machine, not unusual experiments.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use super::CARDS_PER_NODE;
@@ -57,18 +58,7 @@ impl Check<'_> {
         value: f64,
         range: RangeInclusive<f64>,
     ) -> Result<(), PlanError> {
-        if range.contains(&value) {
-            return Ok(());
-        }
-        Err(self.wrong(
-            field,
-            format!(
-                "{} is not allowed; must be from {} to {}",
-                number(value),
-                range.start(),
-                range.end()
-            ),
-        ))
+        self.within(field, &value, range, &number(value))
     }
 
     /// A whole number within a range.
@@ -78,17 +68,22 @@ impl Check<'_> {
         value: u32,
         range: RangeInclusive<u32>,
     ) -> Result<(), PlanError> {
-        if range.contains(&value) {
+        self.within(field, &value, range, &value.to_string())
+    }
+
+    fn within<T: PartialOrd + Display>(
+        self,
+        field: &str,
+        value: &T,
+        range: RangeInclusive<T>,
+        shown: &str,
+    ) -> Result<(), PlanError> {
+        if range.contains(value) {
             return Ok(());
         }
-        Err(self.wrong(
-            field,
-            format!(
-                "{value} is not allowed; must be from {} to {}",
-                range.start(),
-                range.end()
-            ),
-        ))
+        let (from, to) = range.into_inner();
+        let problem = format!("{shown} is not allowed; must be from {from} to {to}");
+        Err(self.wrong(field, problem))
     }
 
     /// Cards of one request: what one machine has.

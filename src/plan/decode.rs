@@ -144,6 +144,10 @@ impl<'de> Deserializer<'de> for &'de Node {
                 (_, Ok(v)) => visitor.visit_i64(v),
                 _ => Err(DecodeError::new(format!("{v} is out of range"))),
             },
+            // Here and not in the parser, so that the error names the field.
+            Value::Float(v) if !v.is_finite() => Err(DecodeError::new(format!(
+                "{v} is not allowed; must be a finite number"
+            ))),
             Value::Float(v) => visitor.visit_f64(*v),
             Value::Text(v) => visitor.visit_borrowed_str(v),
             Value::List(items) => visitor.visit_seq(Items {

@@ -24,6 +24,8 @@ impl Plan {
         )?;
         let quick = if self.quick {
             " (quick: a first look, not comparable)"
+        } else if self.rescaled {
+            " (not the experiment's own: nothing was published for it)"
         } else {
             ""
         };

@@ -11,6 +11,8 @@ pub struct Expect {
     pub published: Vec<Published>,
     /// The shape that must hold, whatever the figures.
     pub shape: Vec<Shape>,
+    /// What it means for a user if every shape holds, in one plain sentence.
+    pub meaning: String,
 }
 
 /// A published figure.

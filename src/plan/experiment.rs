@@ -7,6 +7,7 @@ use super::error::PlanError;
 use super::expect::Expect;
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
+use super::host::Host;
 use super::tree::{self, Node, Value};
 use super::{Plan, decode, resolve, source};
 
@@ -29,6 +30,8 @@ pub struct Experiment {
     pub regime: Option<String>,
     /// Published figures, and the shape that must hold.
     pub expect: Expect,
+    /// What it says about the command that runs it.
+    pub host: Host,
     /// The file as errors name it.
     source: String,
     tree: Node,
@@ -111,7 +114,8 @@ pub fn load(name_or_path: &str) -> Result<Experiment, PlanError> {
     }
 }
 
-/// The plans of the chosen arms, in the order the arms run.
+/// The plans of the chosen arms, in the order the arms run. With `--nodes`, arms about a number of machines of their own
+/// are left out.
 ///
 /// # Errors
 ///
@@ -123,15 +127,35 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
             return Err(PlanError::unknown("arm", name, accepted));
         }
     }
+    let sized = |arm: &Arm| overrides.nodes.is_some() && arm.has_own_size();
+    let asked = |arm: &&Arm| overrides.arms.contains(&arm.name);
+    if let Some(arm) = experiment.arms.iter().filter(asked).find(|arm| sized(arm)) {
+        return Err(PlanError::Field {
+            at: super::Place::whole("--nodes"),
+            field: "cluster.resize_to".to_owned(),
+            problem: format!(
+                "arm {} is about a number of machines of its own; leave out --nodes or the arm",
+                arm.name
+            ),
+        });
+    }
     experiment
         .arms
         .iter()
         .filter(|arm| match overrides.arms.as_slice() {
-            [] => !arm.on_request,
+            [] => !arm.on_request && !sized(arm),
             chosen => chosen.contains(&arm.name),
         })
         .map(|arm| experiment.plan(arm, overrides))
         .collect()
+}
+
+impl Arm {
+    /// Whether it says how large the cluster is.
+    fn has_own_size(&self) -> bool {
+        let cluster = self.changes.as_ref().and_then(|c| c.get("cluster"));
+        cluster.is_some_and(|cluster| cluster.get("resize_to").is_some())
+    }
 }
 
 impl Experiment {
@@ -155,6 +179,7 @@ impl Experiment {
             regimes: regimes.into_iter().cloned().collect(),
             regime: None,
             expect: doc.expect.clone(),
+            host: doc.host.clone().beside(source::folder(source)),
             source: source.to_owned(),
             arms,
             tree,
@@ -174,6 +199,12 @@ impl Experiment {
         Ok(experiment)
     }
 
+    /// The error that what the file says in `field` is wrong.
+    #[must_use]
+    pub fn wrong(&self, field: &str, problem: String) -> PlanError {
+        Check { tree: &self.tree }.wrong(field, problem)
+    }
+
     fn plan(&self, arm: &Arm, overrides: &Overrides) -> Result<Plan, PlanError> {
         let mut tree = self.tree.clone();
         if let Some(changes) = &arm.changes {
@@ -189,14 +220,41 @@ impl Experiment {
         {
             return Err(PlanError::unknown("regime", regime, &self.regimes));
         }
-        resolve::plan(&resolve::Input {
+        let mut plan = resolve::plan(&resolve::Input {
             doc: &doc,
             check: Check { tree: &tree },
             source: &self.source,
             arm: &arm.name,
             regime: regime.map(String::as_str),
             overrides,
-        })
+        })?;
+        if overrides.quick || overrides.compress.is_some() {
+            let own = Overrides {
+                quick: false,
+                compress: None,
+                ..overrides.clone()
+            };
+            let own = self.plan(arm, &own)?.compress;
+            plan.rescaled = plan.compress.total_cmp(&own).is_ne();
+        }
+        if plan.rescaled {
+            plan.tenants.iter_mut().for_each(|t| t.published.clear());
+        }
+        Ok(plan)
+    }
+
+    /// What can be expected of these plans of it. Figures were published at the experiment's own size; at another
+    /// compression of time nothing was, for the control plane's share is another there.
+    #[must_use]
+    pub fn expected(&self, plans: &[Plan], overrides: &Overrides) -> Expect {
+        if plans.iter().any(|plan| plan.rescaled) {
+            return Expect::default();
+        }
+        let mut expect = self.expect.clone();
+        if overrides.nodes.is_some() {
+            expect.published.clear();
+        }
+        expect
     }
 }
 

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::expect::Expect;
+use super::host::Host;
 use super::value::{Count, Limits, QuotaCards, RequestShape, RunTime};
 use super::{ClearerPlan, ClientLimit, Policy, Preempt, QuotaUnit};
 
@@ -21,6 +22,9 @@ pub(super) struct Document {
     /// What it does and why, in a few sentences.
     #[serde(default)]
     pub description: String,
+    /// Which programs run it, where its files go, what is left behind.
+    #[serde(default)]
+    pub host: Host,
     /// Timeline minutes are divided by this. Default: the timeline's `time_compression`.
     #[serde(default)]
     pub compress: Option<f64>,

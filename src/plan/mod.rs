@@ -13,6 +13,7 @@ mod expect_check;
 mod expected;
 mod experiment;
 mod file;
+mod host;
 mod quotas;
 mod resolve;
 pub mod schedule;
@@ -36,6 +37,7 @@ pub use clearer::{ClearerPlan, ClearerStrategy, ClearerTrigger};
 pub use error::{Place, PlanError};
 pub use expected::expected_secs;
 pub use experiment::{Arm, Experiment, Overrides, QUICK_COMPRESS, load, names, plans};
+pub use host::Host;
 pub use schedule::Capacity;
 pub use workload::{Group, Request, Round, RoundStart, Stage, Via};
 
@@ -58,6 +60,9 @@ pub struct Plan {
     pub compress: f64,
     /// True when `--quick` chose the compression: figures are a first look only.
     pub quick: bool,
+    /// True when an option chose another compression than the experiment's own: nothing was published for it.
+    #[serde(default)]
+    pub rescaled: bool,
     /// Seed of every random choice in the run.
     pub seed: u64,
     /// Runs of this arm in a session.

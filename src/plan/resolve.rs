@@ -1,7 +1,6 @@
 //! From a merged document to a [`Plan`]: everything derived is worked out, everything is checked.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use super::check::{self, Check};
 use super::error::PlanError;
@@ -81,6 +80,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         arm: input.arm.to_owned(),
         compress: compress.unwrap_or(1.0),
         quick: input.overrides.quick && compress.is_some(),
+        rescaled: false,
         seed: doc.seed,
         repeats: doc.repeats,
         cluster: ClusterPlan {
@@ -214,11 +214,11 @@ impl Input<'_> {
 
     /// A path in an experiment file starts at the file's folder.
     fn beside(&self, name_or_path: &str) -> String {
-        if !source::is_path(name_or_path) || !source::is_path(self.source) {
+        if !source::is_path(name_or_path) {
             return name_or_path.to_owned();
         }
-        let folder = Path::new(self.source).parent().unwrap_or(Path::new(""));
-        folder.join(name_or_path).to_string_lossy().into_owned()
+        let path = source::folder(self.source).join(name_or_path);
+        path.to_string_lossy().into_owned()
     }
 
     fn no_effect(&self, option: &str) -> PlanError {

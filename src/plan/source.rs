@@ -40,6 +40,12 @@ pub(super) fn is_path(name_or_path: &str) -> bool {
             .is_some_and(|e| e == "yaml" || e == "yml")
 }
 
+/// The folder at which paths in a source start: a file's own. An embedded one starts where the command runs.
+pub(super) fn folder(source: &str) -> &Path {
+    let folder = is_path(source).then(|| Path::new(source).parent());
+    folder.flatten().unwrap_or(Path::new(""))
+}
+
 fn find(
     kind: &'static str,
     embedded: &[(&str, &str)],

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{
-    DuplicateKeyPolicy, MergeKeyPolicy, MessageFormatter, Spanned, UserMessageFormatter,
+    DuplicateKeyPolicy, MergeKeyPolicy, MessageFormatter, NonFiniteFloatPolicy, Spanned,
+    UserMessageFormatter,
 };
 
 use super::error::{Place, PlanError};
@@ -44,6 +45,7 @@ pub(super) fn parse(source: &str, text: &str) -> Result<Node, PlanError> {
         duplicate_keys: DuplicateKeyPolicy::Error,
         merge_keys: MergeKeyPolicy::Error,
         strict_booleans: true,
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
         with_snippet: false,
         // An experiment file has some hundreds of values. These limits stop a bomb of aliases, not a long timeline.
         budget: serde_saphyr::budget! {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::summary::SCHEMA;
 use super::{Attempt, AttemptEnd, HamiKind, HamiSource, Outcome, Program, Record, RunInfo};
 use crate::plan::{
-    ClientLimit, ClusterPlan, ControllerManagerPlan, Group, HamiPlan, HardwarePlan, KueuePlan,
-    NodeGroup, Plan, Policy, Preempt, QuotaPlan, QuotaUnit, Request, Round, RoundStart,
+    ClientLimit, ClusterPlan, ControllerManagerPlan, Group, HamiPlan, HardwarePlan, Host,
+    KueuePlan, NodeGroup, Plan, Policy, Preempt, QuotaPlan, QuotaUnit, Request, Round, RoundStart,
     SchedulerPlan, Stage, TenantPlan, Via,
 };
 
@@ -68,6 +68,7 @@ pub(crate) fn plan(tenants: Vec<TenantPlan>) -> Plan {
         arm: "default".into(),
         compress: 120.0,
         quick: false,
+        rescaled: false,
         seed: 1,
         repeats: 1,
         cluster: ClusterPlan {
@@ -157,6 +158,7 @@ pub(crate) fn info(plan: &Plan) -> RunInfo {
         started: "2026-01-01T00:00:00Z".into(),
         clock_started: None,
         plan: plan.clone(),
+        host: Host::default(),
         hami: HamiSource {
             source: HamiKind::Builtin,
             version: "0.1.0".into(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::HamiSource;
-use crate::plan::{ClientLimit, Plan};
+use crate::plan::{ClientLimit, Host, Plan};
 
 /// One run: its settings and what it ran on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct RunInfo {
     pub clock_started: Option<String>,
     /// The merged settings.
     pub plan: Plan,
+    /// The command's own settings; those that it and the experiment file left open are absent.
+    #[serde(default)]
+    pub host: Host,
     /// Which HAMi ran.
     pub hami: HamiSource,
     /// Every program that ran, by component.

@@ -36,6 +36,9 @@ pub struct Summary {
     /// The arms, each over its repeats, judged against what was published.
     #[serde(default)]
     pub arms: Vec<ArmSummary>,
+    /// What it means for a user, in one plain sentence; empty where the runs do not say.
+    #[serde(default)]
+    pub meaning: String,
 }
 
 /// An arm over its repeats.

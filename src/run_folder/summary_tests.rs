@@ -58,6 +58,7 @@ pub(crate) fn full() -> Summary {
         quick: false,
         complete: false,
         arms: vec![],
+        meaning: String::new(),
         runs: vec![RunSummary {
             bind_rate: BindRate {
                 measured_per_sec: Some(0.5),

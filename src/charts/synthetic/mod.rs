@@ -17,7 +17,7 @@ use crate::observer::figures::{RunFacts, summarise};
 use crate::observer::hlog::interval_log;
 use crate::observer::usage::note_borrowing;
 use crate::observer::{HarnessUse, Observation};
-use crate::plan::{self, Overrides, Plan};
+use crate::plan::{self, Host, Overrides, Plan};
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
     Calls, ComponentExit, ComponentRow, Disturbance, HamiKind, HamiSource, Lag, Program, Record,
@@ -125,6 +125,7 @@ impl Script {
             complete: false,
             runs: Vec::new(),
             arms: Vec::new(),
+            meaning: String::new(),
         };
         let writer = SessionWriter::create(&dir, &summary).unwrap();
         for repeat in 1..=self.repeats {
@@ -164,6 +165,7 @@ impl Script {
             started: self.started.into(),
             clock_started: Some(self.started.into()),
             plan: plan.clone(),
+            host: Host::default(),
             hami: hami.clone(),
             components: components
                 .map(|(name, version)| (name.to_owned(), program(version)))

@@ -5,25 +5,23 @@
 //! it) is only watched. Never reads what a component prints except to quote it: logs go straight into files.
 
 mod backoff;
+mod child;
 mod exit;
 
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs::OpenOptions,
-    os::unix::process::{CommandExt, ExitStatusExt},
-    path::{Path, PathBuf},
-    process::{Command, ExitStatus, Stdio},
+    path::PathBuf,
+    process::ExitStatus,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use nix::{
-    errno::Errno,
     sys::{
         signal::Signal,
-        wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid},
+        wait::{WaitPidFlag, waitpid},
     },
     unistd::Pid,
 };
@@ -33,7 +31,9 @@ pub(super) use exit::tail;
 pub use exit::{Cause, Exit};
 
 use super::proc;
+use crate::process;
 use backoff::Backoff;
+use child::{cpu_secs, start, wait_for};
 
 /// How often the components' peak memory is looked at. The kernel keeps the peak, so this bounds only what is missed
 /// between the last look and the end.
@@ -90,6 +90,15 @@ struct Running {
     adopted: bool,
 }
 
+impl Running {
+    /// Keeps the peak that the kernel tells of, as long as it does.
+    fn look(&mut self) {
+        if let Some(usage) = process::usage(self.pid.unsigned_abs()) {
+            self.peak_rss_mib = usage.peak_rss_mib.max(self.peak_rss_mib);
+        }
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
@@ -137,7 +146,7 @@ impl Supervisor {
         let component = name.to_owned();
         self.spawn(name, move |shared| {
             let status = wait_for(pid);
-            let cpu_secs = proc::cpu_secs(pid).unwrap_or_default();
+            let cpu_secs = cpu_secs(pid);
             // Reaps it, if it is a child of this process.
             let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
             let _ = record(&shared, &component, status, cpu_secs, tail(&log, 0), None);
@@ -268,7 +277,7 @@ fn keep_running(shared: &Shared, program: &Program) {
             Ok(mut child) => {
                 let pid = child.id().cast_signed();
                 wait_for(pid);
-                let cpu_secs = proc::cpu_secs(pid).unwrap_or_default();
+                let cpu_secs = cpu_secs(pid);
                 (child.wait().ok(), cpu_secs, tail(&program.log, log_start))
             }
             Err(error) => (None, 0.0, vec![error.to_string()]),
@@ -290,43 +299,6 @@ fn keep_running(shared: &Shared, program: &Program) {
             .unwrap_or_else(PoisonError::into_inner);
         drop(state);
     }
-}
-
-fn start(program: &Program) -> std::io::Result<std::process::Child> {
-    let open = |path: &Path| OpenOptions::new().create(true).append(true).open(path);
-    let stdout = program.stdout.as_ref().unwrap_or(&program.log);
-    Command::new(&program.program)
-        .args(&program.args)
-        .env_clear()
-        .envs(program.env.iter().map(|(k, v)| (k, v)))
-        .env(proc::COMPONENT_ENV, &program.name)
-        .stdin(Stdio::null())
-        .stdout(open(stdout)?)
-        .stderr(open(&program.log)?)
-        // A group of its own: Ctrl-C in the terminal is for the harness, which then stops the components in order.
-        .process_group(0)
-        .spawn()
-}
-
-/// Waits until a process has ended, and leaves it unreaped where that is possible, so that /proc still tells its CPU
-/// time. The status is known only of child processes.
-fn wait_for(pid: i32) -> Option<ExitStatus> {
-    loop {
-        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-        match waitid(Id::Pid(Pid::from_raw(pid)), flags) {
-            Ok(WaitStatus::Exited(_, code)) => return Some(ExitStatus::from_raw(code << 8)),
-            Ok(WaitStatus::Signaled(_, signal, _)) => {
-                return Some(ExitStatus::from_raw(signal as i32));
-            }
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(_) => break,
-        }
-    }
-    // Not a child of this process: no more than its disappearance can be seen.
-    while proc::is_running(pid) {
-        thread::sleep(Duration::from_millis(100));
-    }
-    None
 }
 
 /// Writes an exit down; the delay until the restart, or nothing if there is to be none.
@@ -374,18 +346,14 @@ fn record(
 fn watch_peaks(shared: &Shared) {
     let mut state = shared.lock();
     while !state.stopping {
-        for running in state.running.values_mut() {
-            running.peak_rss_mib = proc::peak_rss_mib(running.pid).unwrap_or(running.peak_rss_mib);
-        }
+        state.running.values_mut().for_each(Running::look);
         (state, _) = shared
             .stop
             .wait_timeout(state, PEAK_INTERVAL)
             .unwrap_or_else(PoisonError::into_inner);
     }
     // A last look before the components are told to stop.
-    for running in state.running.values_mut() {
-        running.peak_rss_mib = proc::peak_rss_mib(running.pid).unwrap_or(running.peak_rss_mib);
-    }
+    state.running.values_mut().for_each(Running::look);
 }
 
 #[cfg(test)]

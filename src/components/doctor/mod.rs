@@ -65,14 +65,18 @@ impl Check {
     }
 }
 
-/// Checks the cache in `cache` (or the default one), the tools and the machine. Takes a few seconds: it reads every cached
-/// program to compare its checksum, and measures the disk.
-pub async fn doctor(cache: Option<&Path>) -> Vec<Check> {
+/// Checks the cache in `cache` (or the default one), the tools and the machine; with `supplied`, the programs in that folder
+/// instead of what builds them. Takes a few seconds: it reads every cached program to compare its checksum, and measures the
+/// disk.
+pub async fn doctor(cache: Option<&Path>, supplied: Option<&Path>) -> Vec<Check> {
     let mut checks = Vec::new();
     match Cache::open(cache) {
         Ok(cache) => {
             checks.push(Check::ok("cache", cache.folder().display().to_string()));
-            checks.extend(tools::checks(&cache).await);
+            checks.extend(match supplied {
+                Some(folder) => tools::checks_of_supplied(&cache, folder).await,
+                None => tools::checks(&cache).await,
+            });
             checks.extend(host::machine(&machine::fingerprint(cache.folder())));
         }
         Err(error) => {

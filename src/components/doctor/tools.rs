@@ -1,11 +1,13 @@
 //! Checks of what a set-up needs and of what it made.
 
+use std::path::Path;
+
 use super::{Check, Verdict};
 use crate::components::cache::{Cache, find_on_path};
 use crate::components::go::Go;
 use crate::components::hami::in_cache;
 use crate::components::pins::{PINS, Pin};
-use crate::components::setup::{corrupt_file, free_mib, missing};
+use crate::components::setup::{corrupt_file, free_mib, missing, setup};
 
 /// Free disk below which a run may not end well, MiB: a session's etcd, audit logs and records.
 const NEEDED_DISK_MIB: u64 = 1024;
@@ -20,6 +22,34 @@ pub(super) async fn checks(cache: &Cache) -> Vec<Check> {
         disk(cache, &absent).await,
         hami(cache).await,
     ]
+}
+
+/// Checks of programs that were built elsewhere: then nothing is needed to build any.
+pub(super) async fn checks_of_supplied(cache: &Cache, folder: &Path) -> Vec<Check> {
+    vec![
+        supplied(cache, folder).await,
+        disk(cache, &[]).await,
+        hami(cache).await,
+    ]
+}
+
+async fn supplied(cache: &Cache, folder: &Path) -> Check {
+    const NAME: &str = "components";
+    match setup(cache, Some(folder), &mut |_| {}).await {
+        Ok(found) => match found.mismatches().as_slice() {
+            [] => Check::ok(
+                NAME,
+                format!("all in {}, the pinned versions", folder.display()),
+            ),
+            others => Check::new(
+                NAME,
+                Verdict::Warn,
+                others.join("; "),
+                "a run records what it used; compare it only with runs of the same versions",
+            ),
+        },
+        Err(error) => Check::failed(NAME, &error),
+    }
 }
 
 async fn components(cache: &Cache, absent: &[&Pin]) -> Check {
@@ -129,7 +159,6 @@ mod tests {
 
     use super::*;
     use crate::components::doctor::verdict;
-    use crate::components::setup;
     use crate::components::testing::FakeGo;
 
     #[tokio::test]

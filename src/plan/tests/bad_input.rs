@@ -106,6 +106,8 @@ const BAD_EXPERIMENTS: &[(&str, &str)] = &[
     ("observe_secs: 90", "observe_secs: -1"),
     ("observe_secs: 90", "observe_secs: .nan"),
     ("observe_secs: 90", "observe_secs: .inf"),
+    ("every_secs: 0.5", "every_secs: .nan"),
+    ("{ from: 1, to: 2 }", "{ from: 1, to: -.inf }"),
     ("observe_secs: 90", "observe_secs: 1e300"),
     ("observe_secs: 90", "observe_secs: soon"),
     ("observe_secs: 90", "observe_secs: \"a\\nb\\u001b[31m\""),

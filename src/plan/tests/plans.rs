@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::plan::experiment::Experiment;
 use crate::plan::{
-    ClientLimit, Overrides, Plan, Policy, RoundStart, TenantPlan, Via, expected_secs, load, names,
-    plans, source,
+    ClientLimit, Host, Overrides, Plan, Policy, RoundStart, TenantPlan, Via, expected_secs, load,
+    names, plans, source,
 };
 
 pub(super) fn planned(name: &str, set: impl Fn(&mut Overrides)) -> BTreeMap<String, Plan> {
@@ -192,6 +192,25 @@ fn rate_limit_scales_with_the_cluster() {
         );
     }
     assert_eq!(plans["raised-binpack"].observe_secs, Some(90.0));
+
+    let small = planned("rate-limit", |o| o.nodes = Some(10));
+    assert_eq!(
+        small.len(),
+        4,
+        "those about a size of their own are left out"
+    );
+    let both = Overrides {
+        nodes: Some(10),
+        arms: vec!["hami-default-25-nodes".to_owned()],
+        ..Overrides::default()
+    };
+    let refusal = super::super::plans(&load("rate-limit").unwrap(), &both).unwrap_err();
+    assert!(
+        refusal
+            .to_string()
+            .contains("a number of machines of its own"),
+        "{refusal}"
+    );
 }
 
 #[test]
@@ -309,6 +328,35 @@ fn quick_is_a_compression_and_a_label() {
     );
 }
 
+#[test]
+fn published_figures_stand_beside_those_of_the_same_compression_and_size_only() {
+    let experiment = load("regimes").unwrap();
+    let known = |set: &dyn Fn(&mut Overrides)| {
+        let mut overrides = Overrides::default();
+        set(&mut overrides);
+        let plans = plans(&experiment, &overrides).unwrap();
+        let beside = plans[0].tenants.iter().any(|t| !t.published.is_empty());
+        let expect = experiment.expected(&plans, &overrides);
+        (
+            beside,
+            !expect.published.is_empty(),
+            !expect.shape.is_empty(),
+        )
+    };
+    assert_eq!(known(&|_| ()), (true, true, true));
+    assert_eq!(known(&|o| o.compress = Some(120.0)), (true, true, true));
+    assert_eq!(known(&|o| o.compress = Some(600.0)), (false, false, false));
+    assert_eq!(known(&|o| o.quick = true), (false, false, false));
+    let experiment = load("rate-limit").unwrap();
+    let small = Overrides {
+        nodes: Some(10),
+        ..Overrides::default()
+    };
+    let plans = plans(&experiment, &small).unwrap();
+    let expect = experiment.expected(&plans, &small);
+    assert!(expect.published.is_empty() && !expect.shape.is_empty());
+}
+
 const LAYERS: &str = "
 name: layers
 title: What goes before what
@@ -378,6 +426,30 @@ fn an_option_goes_before_the_arm_the_arm_before_the_file_the_file_before_the_def
         }
     );
     assert_eq!(plans[0].hami.node_policy, Policy::Spread);
+}
+
+#[test]
+fn host_settings_of_a_file_start_at_its_folder_and_options_go_before_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("e.yaml");
+    let text = "name: e\ntitle: t\nhost: { hami: bin/scheduler, out: results, keep: true }\n\
+                observe_secs: 1\ntenants: { a: { workload: [burst: { requests: [{ count: 1, request: tenth }] }] } }\n";
+    std::fs::write(&path, text).unwrap();
+    let file = load(path.to_str().unwrap()).unwrap().host;
+    let beside = |name: &str| folder.path().join(name);
+    assert_eq!(file.hami.as_deref(), beside("bin/scheduler").to_str());
+    assert_eq!(file.out, Some(beside("results")));
+    let options = Host {
+        hami: Some("builtin".into()),
+        cache: Some("c".into()),
+        ..Host::default()
+    };
+    let merged = Host {
+        hami: Some("builtin".into()),
+        cache: Some("c".into()),
+        ..file.clone()
+    };
+    assert_eq!(options.or(&file), merged);
 }
 
 #[test]

@@ -13,6 +13,8 @@ pub struct ProcessUsage {
     pub cpu_secs: f64,
     /// Resident memory now, MiB.
     pub rss_mib: f64,
+    /// Largest resident memory so far, MiB.
+    pub peak_rss_mib: f64,
 }
 
 /// What this process has used.
@@ -21,15 +23,16 @@ pub fn own_usage() -> Option<ProcessUsage> {
     usage(std::process::id())
 }
 
-/// Reads what process `pid` has used; `None` if it is gone.
+/// Reads what process `pid` has used; `None` if it is gone. A process that has exited and was not waited for yet has its
+/// CPU time and no memory.
 #[must_use]
 pub fn usage(pid: u32) -> Option<ProcessUsage> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     Some(ProcessUsage {
         cpu_secs: cpu_secs(&stat)?,
-        // A process that has exited and was not waited for yet has no memory.
-        rss_mib: rss_mib(&status).unwrap_or(0.0),
+        rss_mib: mib(&status, "VmRSS:").unwrap_or(0.0),
+        peak_rss_mib: mib(&status, "VmHWM:").unwrap_or(0.0),
     })
 }
 
@@ -42,8 +45,9 @@ fn cpu_secs(stat: &str) -> Option<f64> {
     Some((user + system) / TICKS_PER_SEC)
 }
 
-fn rss_mib(status: &str) -> Option<f64> {
-    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
+/// A field of `/proc/<pid>/status` that is in KiB.
+fn mib(status: &str, field: &str) -> Option<f64> {
+    let line = status.lines().find_map(|l| l.strip_prefix(field))?;
     let kib: f64 = line.split_ascii_whitespace().next()?.parse().ok()?;
     Some(kib / 1024.0)
 }
@@ -56,12 +60,18 @@ mod tests {
     fn a_program_name_with_brackets_and_spaces_is_no_trouble() {
         let stat = "7 (a) R 1 (b) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 1 0 100 1000 10";
         assert_eq!(cpu_secs(stat), Some(3.0));
-        assert_eq!(rss_mib("Name:\tx\nVmRSS:\t   2048 kB\n"), Some(2.0));
+        let status = "Name:\tx\nVmHWM:\t   4096 kB\nVmRSS:\t   2048 kB\n";
+        assert_eq!(mib(status, "VmRSS:"), Some(2.0));
+        assert_eq!(mib(status, "VmHWM:"), Some(4.0));
     }
 
     #[test]
     fn this_process_has_memory_and_a_gone_one_has_nothing() {
-        assert!(own_usage().unwrap().rss_mib > 0.1);
+        let own = own_usage().unwrap();
+        assert!(
+            own.rss_mib > 0.1 && own.peak_rss_mib >= own.rss_mib,
+            "{own:?}"
+        );
         assert_eq!(usage(u32::MAX), None);
     }
 }

@@ -1,0 +1,72 @@
+//! With which programs an experiment runs, and where: the command line before the experiment file.
+
+use super::Place;
+use super::args::ShapeArgs;
+use crate::components::image::{self, Registry};
+use crate::components::{self, Cache, ComponentsError, Hami, HamiChoice};
+use crate::plan::{Experiment, Host, PlanError};
+
+/// What has to be got ready before an experiment can run; experiments of one command often share one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Where components and clusters are kept.
+    pub place: Place,
+    hami: HamiChoice,
+    registry: Registry,
+}
+
+impl Setting {
+    /// What `host`, merged from the command line and `experiment`, asks for.
+    ///
+    /// # Errors
+    /// If the experiment file's `host` names no HAMi or registry that there can be; the command line's were checked.
+    pub fn new(host: &Host, experiment: &Experiment) -> Result<Self, PlanError> {
+        let wrong = |field, error: image::ImageError| experiment.wrong(field, error.to_string());
+        let hami = host.hami.as_ref().map(|hami| hami.parse()).transpose();
+        let registry = host.registry.as_ref().map(|host| host.parse()).transpose();
+        Ok(Self {
+            place: Place {
+                cache: host.cache.clone(),
+                components: host.components.clone(),
+            },
+            hami: hami.map_err(|e| wrong("host.hami", e))?.unwrap_or_default(),
+            registry: registry
+                .map_err(|e| wrong("host.registry", e))?
+                .unwrap_or_default(),
+        })
+    }
+
+    /// Finds the HAMi scheduler that is asked for and says which it is.
+    ///
+    /// # Errors
+    /// As [`components::resolve_hami`].
+    pub async fn find_hami(&self, cache: &Cache) -> Result<Hami, ComponentsError> {
+        let report = |news: image::Progress| {
+            if let image::Progress::Layer {
+                number,
+                of,
+                received_bytes: 0,
+                ..
+            } = news
+            {
+                eprintln!("pulling HAMi's image: layer {number} of {of}");
+            }
+        };
+        let (hami, which) =
+            components::resolve_hami(&self.hami, &self.registry, cache, &report).await?;
+        eprintln!("{which}");
+        Ok(hami)
+    }
+}
+
+/// What the command line says about `experiment`'s host, and where it says nothing, what the file says.
+pub fn host(place: &Place, shape: &ShapeArgs, experiment: &Experiment) -> Host {
+    let options = Host {
+        hami: shape.hami.clone(),
+        registry: shape.registry.clone(),
+        cache: place.cache.clone(),
+        components: place.components.clone(),
+        ..Host::default()
+    };
+    options.or(&experiment.host)
+}

@@ -1,0 +1,123 @@
+//! The experiments end to end, on real control planes, small and short: the same files, fewer machines, shorter watches.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use headroom::run_folder::{ArmSummary, Session};
+use support::{Bed, messages, one_at_a_time, say};
+
+/// Runs an experiment of the repository with its text changed, on the built-in extender; the session.
+fn run(bed: &Bed, experiment: &str, changes: &[(&str, &str)], options: &[&str]) -> Session {
+    let source = format!(
+        "{}/manifests/experiments/{experiment}.yaml",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let mut text = std::fs::read_to_string(source).expect("the experiment");
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from:?} is not in {experiment}");
+        text = text.replace(from, to);
+    }
+    std::fs::write(bed.path().join("small.yaml"), text).expect("a file");
+    let mut args = vec!["bench", "small.yaml", "--hami", "builtin", "--out", "out"];
+    args.extend(options);
+    let output = bed.run(&args);
+    // 3: done, but disturbed; the machine that runs tests may be a busy one.
+    assert!(
+        matches!(output.status.code(), Some(0 | 3)),
+        "{}",
+        messages(&output)
+    );
+    bed.assert_nothing_left();
+    let session = Session::load(&bed.path().join("out")).expect("a readable session");
+    assert!(session.summary.complete);
+    let hami = session.summary.hami.label();
+    say(&format!("end-to-end test of {experiment} used: {hami}"));
+    session
+}
+
+fn arms(session: &Session) -> BTreeMap<&str, &ArmSummary> {
+    let arms = session.summary.arms.iter();
+    arms.map(|arm| (arm.name.as_str(), arm)).collect()
+}
+
+/// Every claim about the arm that the runs could answer holds, and at least one was answered.
+fn assert_shape_holds(arm: &ArmSummary) {
+    let answered: Vec<_> = arm.claims.iter().filter(|c| c.holds.is_some()).collect();
+    assert!(!answered.is_empty(), "{arm:?}");
+    for claim in answered {
+        assert_eq!(claim.holds, Some(true), "{}: {claim:?}", arm.name);
+    }
+}
+
+#[test]
+fn the_default_limit_leaves_pods_unbound_and_the_raised_one_none() {
+    let _turn = one_at_a_time();
+    let bed = Bed::new();
+    let options = [
+        "--nodes",
+        "20",
+        "--arm",
+        "hami-default-spread",
+        "--arm",
+        "raised-spread",
+    ];
+    let changes = [("observe_secs: 90", "observe_secs: 30")];
+    let session = run(&bed, "rate-limit", &changes, &options);
+    let arms = arms(&session);
+    assert_shape_holds(arms["hami-default-spread"]);
+    assert_shape_holds(arms["raised-spread"]);
+    // What the limit is spent on, and the rate that it allows.
+    for run in &session.summary.runs {
+        let ceiling = run.bind_rate.ceiling_per_sec["hami"];
+        let calls: f64 = run.calls_per_pod["hami"].values().sum();
+        let info = session.run(&run.folder).expect("a readable run").info;
+        let limit = info.client_limits["hami"].expect("HAMi has one").qps;
+        assert!((ceiling - limit / calls).abs() < 1e-6, "{ceiling} {calls}");
+        assert!(calls > 1.0, "{:?}", run.calls_per_pod);
+    }
+}
+
+#[test]
+fn a_whole_machine_fits_where_small_tasks_are_packed_or_kept_apart_but_not_where_they_are_spread() {
+    let _turn = one_at_a_time();
+    let bed = Bed::new();
+    let changes = [
+        ("observe_secs: 90", "observe_secs: 30"),
+        ("count: 60", "count: 20"),
+        // On few machines as many whole cards as machines could touch each of the group's before the one whole machine is
+        // tried, and the test would be about that race.
+        ("count: 40, request", "count: 20, request"),
+    ];
+    let session = run(&bed, "placement", &changes, &["--nodes", "10"]);
+    let bound = |arm: &str| {
+        let run = session.summary.runs.iter().find(|run| run.arm == arm);
+        let team = run.unwrap().tenants.iter().find(|t| t.name == "large");
+        let bound = &team.unwrap().latency["whole-machine"]["bound"];
+        (bound.count, bound.censored)
+    };
+    assert_eq!(bound("spread"), (1, 1), "it never finds a machine");
+    assert_eq!(bound("binpack"), (1, 0));
+    assert_eq!(bound("groups"), (1, 0));
+    // The evidence: every machine had something on it, and idle cards all the same.
+    let spread = session.summary.runs.iter().find(|r| r.arm == "spread");
+    let unplaced = &spread.unwrap().unplaced;
+    assert_eq!(unplaced.len(), 1, "{unplaced:?}");
+    let free = &unplaced[0].at_end;
+    assert_eq!(free.machines.values().sum::<u32>(), 10, "{free:?}");
+    assert!(free.idle_cards > 8, "{free:?}");
+    assert_eq!(free.unusable_share, Some(1.0), "{free:?}");
+}
+
+#[test]
+fn a_quota_in_memory_admits_three_jobs_of_eight_cards_and_one_in_cards_admits_one() {
+    let _turn = one_at_a_time();
+    let bed = Bed::new();
+    let changes = [("run_secs: 15", "run_secs: 5")];
+    let session = run(&bed, "quota-unit", &changes, &["--nodes", "5"]);
+    let arms = arms(&session);
+    assert_eq!(arms.len(), 4);
+    for arm in arms.values() {
+        assert_shape_holds(arm);
+    }
+}
