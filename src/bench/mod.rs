@@ -5,11 +5,17 @@
 //!
 //! - [`session`]: the runs of one command, in interleaved order
 //! - [`run`]: one run
+//! - [`play`]: from the first submission to its end
+//! - [`clearer`]: the node clearer beside it
+//! - [`exits`]: what components' exits mean for it
 //! - [`foreign`]: CPU time of other programs meanwhile
 //! - [`progress`]: what a user sees meanwhile
 //! - [`table`]: what a user sees at the end
 
+mod clearer;
+mod exits;
 mod foreign;
+mod play;
 pub mod progress;
 pub mod run;
 pub mod session;

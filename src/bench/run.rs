@@ -9,21 +9,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use futures::future::join_all;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
+use super::clearer;
+use super::exits::{component_exit, lost_substrate, restarts};
 use super::foreign::Mark;
+use super::play::play;
 use super::progress::Progress;
-use crate::cluster::{self, Cause, Cluster, Exit, Programs};
+use crate::cluster::{self, Cluster, Programs};
 use crate::driver::Driver;
 use crate::machine::Fingerprint;
 use crate::observer::{Clock, Observation, Observer, Pids, audit, figures};
-use crate::plan::{self, Host, Plan, TenantPlan};
+use crate::plan::{self, Host, Plan};
 use crate::run_folder::info::Program;
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
-    ComponentExit, Disturbance, HamiSource, Record, RunInfo, RunSummary, RunWriter, SessionWriter,
+    Disturbance, HamiSource, Record, RunInfo, RunSummary, RunWriter, SessionWriter,
 };
 use crate::tenants;
 
@@ -88,6 +90,9 @@ pub async fn run(
     let client = cluster.client(USER_AGENT).await?;
     tenants::apply(&client, &tenants::objects(job.plan)).await?;
     tenants::admissible(&client, job.plan).await?;
+    if let Some(plan) = &job.plan.clearer {
+        clearer::start(&cluster, plan, &writer).await?;
+    }
     let bring_up_secs = started.elapsed().as_secs_f64();
     eprintln!("cluster ready in {bring_up_secs:.1} s");
 
@@ -146,7 +151,7 @@ pub async fn run(
         client_limits: info.client_limits,
         disturbed,
     };
-    let summary = figures::conclude(
+    let mut summary = figures::conclude(
         job.plan,
         &clock,
         &mut observation,
@@ -154,6 +159,9 @@ pub async fn run(
         &writer,
         facts,
     );
+    if let Some(plan) = &job.plan.clearer {
+        clearer::judge(plan, &observation.records, &writer, &clock, &mut summary);
+    }
     Ok((summary, observation.records))
 }
 
@@ -201,29 +209,10 @@ async fn observe(
     let observer = Observer::start(client, clock.clone(), plan, writer.clone(), pids).await?;
     let observer = Arc::new(observer);
     let driver = Driver::new(client.clone(), clock.clone(), observer.clone());
-    let (background, foreground): (Vec<&TenantPlan>, Vec<&TenantPlan>) =
-        plan.tenants.iter().partition(|t| t.background);
     let mut progress = Progress::new(plan, plan::expected_secs(plan));
     let before = Mark::now(&cluster.components());
 
-    let work = async {
-        let prepared = prepare(&driver, &observer, clock, &background);
-        // Background work that finds no place must not keep the run waiting for ever: what is there is there.
-        let _ = tokio::time::timeout(Duration::from_secs_f64(plan.give_up_secs), prepared).await;
-        observer.start_clock();
-        let names: Vec<&str> = foreground.iter().map(|t| t.name.as_str()).collect();
-        let played = join_all(foreground.iter().map(|team| driver.play(team, 0.0)));
-        let limit_secs = plan
-            .observe_secs
-            .unwrap_or(f64::INFINITY)
-            .min(plan.give_up_secs);
-        let all = async {
-            played.await;
-            observer.all_done(&names).await;
-        };
-        let limit = clock.instant_at(limit_secs.min(f64::from(u32::MAX)));
-        tokio::time::timeout_at(limit.into(), all).await.is_ok()
-    };
+    let work = play(plan, clock, &driver, &observer);
     let glance = async {
         loop {
             tokio::time::sleep(GLANCE).await;
@@ -252,15 +241,9 @@ async fn observe(
     })
 }
 
-/// Submits the background teams' work, one team after the other: a later one may want what an earlier one has taken.
-async fn prepare(driver: &Driver, observer: &Observer, clock: &Clock, teams: &[&TenantPlan]) {
-    for team in teams.iter().filter(|team| !team.stages.is_empty()) {
-        driver.play(team, clock.now_secs()).await;
-        observer.all_bound(&[&team.name]).await;
-    }
-}
-
 fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Result<RunInfo> {
+    let sources = ["watch", "audit-log", "component-exits"];
+    let clearer = job.plan.clearer.as_ref().map(|_| "clearer-log");
     Ok(RunInfo {
         schema: SCHEMA,
         headroom: env!("CARGO_PKG_VERSION").into(),
@@ -272,58 +255,9 @@ fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Resu
         hami: bench.hami.clone(),
         components: bench.components.clone(),
         client_limits: BTreeMap::new(),
-        evidence: ["watch", "audit-log", "component-exits"]
-            .map(Into::into)
-            .into(),
+        evidence: sources.into_iter().chain(clearer).map(Into::into).collect(),
         machine: serde_json::to_value(machine)?,
     })
-}
-
-/// Restarts of each supervised component: exits that the harness did not cause.
-fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
-    let mut restarts: BTreeMap<String, u32> =
-        [cluster::KUBE_SCHEDULER, cluster::HAMI, cluster::KUEUE]
-            .map(|c| (c.into(), 0))
-            .into();
-    for exit in exits.iter().filter(|e| e.cause != Cause::Stopped) {
-        *restarts.entry(exit.component.clone()).or_default() += 1;
-    }
-    restarts
-}
-
-/// The substrate has no supervisor: what of it died stayed dead, and the run is about something else from then on.
-fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
-    let supervised = [cluster::KUBE_SCHEDULER, cluster::HAMI, cluster::KUEUE];
-    let mut dead = exits
-        .iter()
-        .filter(|e| e.cause != Cause::Stopped && !supervised.contains(&e.component.as_str()));
-    dead.next().map(|exit| Disturbance {
-        kind: "component-lost".into(),
-        detail: format!(
-            "{} {} and was not started again",
-            exit.component,
-            exit.how()
-        ),
-        remedy: "see its log under the run's logs/, and run again".into(),
-    })
-}
-
-fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
-    let zero = clock.instant_at(0.0);
-    let secs = match exit.instant.checked_duration_since(zero) {
-        Some(after) => after.as_secs_f64(),
-        None => -zero.duration_since(exit.instant).as_secs_f64(),
-    };
-    ComponentExit {
-        secs,
-        component: exit.component.clone(),
-        pid: exit.pid.unsigned_abs(),
-        cause: format!("{} ({})", exit.cause.name(), exit.how()),
-        uptime_secs: exit.ran_secs,
-        cpu_secs: exit.cpu_secs,
-        peak_rss_mib: exit.peak_rss_mib,
-        restarted: exit.restart_delay_secs.is_some(),
-    }
 }
 
 /// Components by what they call themselves in the audit log where that is not their name.
@@ -332,5 +266,6 @@ fn agents(bench: &Bench) -> BTreeMap<String, String> {
     BTreeMap::from([
         (kueue.to_string_lossy().into_owned(), cluster::KUEUE.into()),
         (bench.hami_agent.clone(), cluster::HAMI.into()),
+        ("headroom-clearer".into(), cluster::CLEARER.into()),
     ])
 }

@@ -254,6 +254,9 @@ pub fn verdicts(session: &Summary) -> String {
             });
             let _ = writeln!(text, "  {name}: measured {measured}, published {published}");
         }
+        if let Some(landings) = &arm.landings {
+            let _ = writeln!(text, "  {}", landings.sentence());
+        }
         for claim in &arm.claims {
             let mark = match claim.holds {
                 Some(true) => "yes",

@@ -130,6 +130,7 @@ fn program(
         args: vec![option("--config", &file)],
         env: super::environment(session),
         log: logs.join("kueue.log"),
+        stdout: None,
     })
 }
 

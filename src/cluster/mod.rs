@@ -60,6 +60,12 @@ pub const HAMI: &str = "hami";
 /// Name of the component that is Kueue's manager.
 pub const KUEUE: &str = "kueue";
 
+/// Name of the component that is the node clearer, where a run has one.
+pub const CLEARER: &str = "clearer";
+
+/// Components that the supervisor starts again; the others are the substrate.
+pub const SUPERVISED: [&str; 4] = [KUBE_SCHEDULER, HAMI, KUEUE, CLEARER];
+
 /// Where the programs are. Paths must be absolute.
 #[derive(Debug, Clone)]
 pub struct Programs {
@@ -175,14 +181,15 @@ impl Cluster {
     }
 
     /// Keeps one more program running for as long as the cluster is up, with the cluster's environment (`KUBECONFIG`) and
-    /// `<name>.log` among the logs.
-    pub fn run(&self, name: &str, program: PathBuf, args: Vec<OsString>) {
+    /// `<name>.log` among the logs; what it prints goes to `stdout` if that is given.
+    pub fn run(&self, name: &str, program: PathBuf, args: Vec<OsString>, stdout: Option<PathBuf>) {
         self.supervisor.run(supervisor::Program {
             name: name.to_owned(),
             program,
             args,
             env: environment(self.session.dir()),
             log: self.logs.join(format!("{name}.log")),
+            stdout,
         });
     }
 

@@ -71,6 +71,7 @@ pub(super) fn kube_scheduler(
         ],
         env: super::environment(session),
         log: logs.join("kube-scheduler.log"),
+        stdout: None,
     })
 }
 
@@ -111,6 +112,7 @@ pub(super) fn hami(
         args,
         env: super::environment(session),
         log: logs.join("hami.log"),
+        stdout: None,
     })
 }
 

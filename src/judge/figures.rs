@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::landings;
 use crate::plan::expect::Figure;
-use crate::run_folder::{Attempt, Latency, Percentile, Record, RunSummary, TenantSummary};
+use crate::run_folder::{Attempt, Landing, Latency, Percentile, Record, RunSummary, TenantSummary};
 
 /// A figure's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,6 +66,14 @@ pub fn figures(run: &RunSummary, records: &[Record]) -> Figures {
     for team in run.tenants.iter().filter(|t| t.experiments > 0) {
         let own: Vec<&Record> = records.iter().filter(|r| r.tenant == team.name).collect();
         of_team(&mut all, team, &own);
+        let landings: Vec<&Landing> = run
+            .landings
+            .iter()
+            .filter(|l| l.tenant == team.name)
+            .collect();
+        if !landings.is_empty() {
+            landings::put(&mut all, &team.name, &landings);
+        }
         for (class, phases) in &team.latency {
             let Some(bound) = phases.get("bound") else {
                 continue;
@@ -164,12 +173,15 @@ pub fn medians(runs: &[&Figures]) -> Figures {
     for (key, amount) in runs.iter().flat_map(|run| run.iter()) {
         all.entry(key).or_default().push(*amount);
     }
-    all.into_iter()
+    let mut medians: Figures = all
+        .into_iter()
         .map(|(key, mut values)| {
             values.sort_by(Amount::order);
             (key.clone(), values[(values.len() - 1) / 2])
         })
-        .collect()
+        .collect();
+    landings::pool(&mut medians, runs);
+    medians
 }
 
 /// Counts here are far below 2⁵².

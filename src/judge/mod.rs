@@ -4,15 +4,18 @@
 //! In: [`Expect`], run summaries and records. Out: [`ArmSummary`]s. Pure; it never rounds, tunes or drops a figure: what
 //! is not known well enough to judge gives no verdict, and says why.
 
+mod binomial;
 mod figures;
+mod landings;
 mod shape;
 
 use std::collections::BTreeMap;
 
 use crate::plan::expect::Expect;
-use crate::run_folder::{ArmSummary, Record, RunSummary, Spread};
+use crate::run_folder::{ArmSummary, Landing, Record, RunSummary, Spread};
 
 pub use figures::{Amount, Figures, figures};
+pub use landings::landings;
 
 /// A run with its figures.
 #[derive(Debug, Clone)]
@@ -21,6 +24,8 @@ pub struct Judged {
     pub arm: String,
     /// Its figures.
     pub figures: Figures,
+    /// Its landings.
+    pub landings: Vec<Landing>,
 }
 
 impl Judged {
@@ -30,6 +35,7 @@ impl Judged {
         Self {
             arm: run.arm.clone(),
             figures: figures(run, records),
+            landings: run.landings.clone(),
         }
     }
 }
@@ -62,11 +68,17 @@ pub fn arms(expect: &Expect, runs: &[Judged]) -> Vec<ArmSummary> {
                 .filter(|r| r.arm == name)
                 .map(|r| &r.figures)
                 .collect();
+            let landings: Vec<&[Landing]> = runs
+                .iter()
+                .filter(|r| r.arm == name)
+                .map(|r| r.landings.as_slice())
+                .collect();
             let (shape_holds, claims) = shape::judge(expect, name, &medians);
             ArmSummary {
                 name: name.to_owned(),
                 runs: u32::try_from(of.len()).unwrap_or(u32::MAX),
                 figures: spreads(&of),
+                landings: landings::of_arm(&landings),
                 published: published(expect, name),
                 shape_holds,
                 reason: shape::reason(shape_holds, &claims),

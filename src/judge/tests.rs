@@ -11,6 +11,7 @@ fn expect(shape: &str) -> Expect {
 fn run(arm: &str, figures: &[(&str, Amount)]) -> Judged {
     Judged {
         arm: arm.into(),
+        landings: Vec::new(),
         figures: figures
             .iter()
             .map(|(name, amount)| ((*name).to_owned(), *amount))

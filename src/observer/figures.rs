@@ -99,6 +99,8 @@ pub fn summarise(
         tenants,
         restarts: facts.restarts,
         bind_rate: bind_rate(&observation.records, audit, &facts.client_limits),
+        // The clearer's decisions are not the observer's to read: whoever ran it adds them.
+        landings: Vec::new(),
         unplaced: unplaced(plan, &observation.records, end),
         calls_per_pod: audit.map_or_else(BTreeMap::new, |a| a.calls.per_bound_pod.clone()),
         accuracy: Accuracy {

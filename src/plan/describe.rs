@@ -80,12 +80,31 @@ impl Plan {
             "hardware    device plugin answers after {} s",
             self.hardware.device_plugin_delay_secs
         )?;
+        if let Some(clearer) = &self.clearer {
+            writeln!(
+                f,
+                "clearer     {} when {}, on {}, stops {}, puts back after {} s",
+                clearer.strategy.name(),
+                clearer.trigger.name(),
+                clearer
+                    .scope
+                    .as_deref()
+                    .map_or("every machine".to_owned(), |g| format!("machines {g}")),
+                clearer.stops.join(", "),
+                clearer.deadline_secs
+            )?;
+        }
         for team in &self.tenants {
             team.write(f)?;
         }
         let end = match self.observe_secs {
             Some(secs) => format!("after {secs} s, or when all work is done"),
             None => "when all work is done".to_owned(),
+        };
+        let end = if self.linger_secs > 0.0 {
+            format!("{end} and {} s more have passed", self.linger_secs)
+        } else {
+            end
         };
         writeln!(
             f,
@@ -106,7 +125,11 @@ impl TenantPlan {
             .group
             .as_deref()
             .map_or("any machine".to_owned(), |g| format!("machines {g}"));
-        let how = if self.background { ", background" } else { "" };
+        let how = match (self.background, self.awaited) {
+            (true, _) => ", background",
+            (false, false) => ", not waited for",
+            (false, true) => "",
+        };
         writeln!(
             f,
             "team        {}: {on}, priority {}{how}",

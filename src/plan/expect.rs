@@ -154,6 +154,20 @@ pub enum Figure {
     AdmittedCardsAtOnce,
     /// Attempts of the team ended by preemption or eviction.
     Evictions,
+    /// Whole-machine requests on the machine cleared for them. Counted over all runs of the arm, as are the next five.
+    LandedRight,
+    /// Whole-machine requests on another machine than the one cleared for them.
+    LandedWrong,
+    /// Whole-machine requests that landed nowhere.
+    LandedNever,
+    /// The last two together.
+    NotLandedRight,
+    /// Requests on the machine cleared for them ÷ all but those that found a free one, 0 to 1.
+    LandedRightShare,
+    /// Requests on another machine ÷ the same.
+    LandedWrongShare,
+    /// Median from a clearing's begin to its request being bound, seconds, of those that landed right.
+    ClearingP50Secs,
 }
 
 impl Figure {
@@ -172,6 +186,13 @@ impl Figure {
             Self::AdmittedAtOnce => "admitted_at_once",
             Self::AdmittedCardsAtOnce => "admitted_cards_at_once",
             Self::Evictions => "evictions",
+            Self::LandedRight => "landed_right",
+            Self::LandedWrong => "landed_wrong",
+            Self::LandedNever => "landed_never",
+            Self::NotLandedRight => "not_landed_right",
+            Self::LandedRightShare => "landed_right_share",
+            Self::LandedWrongShare => "landed_wrong_share",
+            Self::ClearingP50Secs => "clearing_p50_secs",
         }
     }
 

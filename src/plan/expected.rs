@@ -18,6 +18,7 @@ const JOBS_PER_SEC: f64 = 7.4;
 pub fn expected_secs(plan: &Plan) -> f64 {
     let work = work_secs(plan, TURNAROUND_SECS);
     let observed = plan.observe_secs.unwrap_or(work);
+    let work = work + plan.linger_secs;
     prepare_secs(plan)
         + if plan.endless() {
             observed
@@ -29,7 +30,7 @@ pub fn expected_secs(plan: &Plan) -> f64 {
 impl Plan {
     /// Whether any team but a background one submits work that runs until the run's end.
     fn endless(&self) -> bool {
-        let teams = self.tenants.iter().filter(|t| !t.background);
+        let teams = self.tenants.iter().filter(|t| t.awaited);
         teams
             .flat_map(TenantPlan::groups)
             .any(|g| g.run_secs.is_none())
@@ -40,7 +41,7 @@ impl Plan {
 pub(super) fn work_secs(plan: &Plan, turnaround_secs: f64) -> f64 {
     plan.tenants
         .iter()
-        .filter(|t| !t.background && !t.stages.is_empty())
+        .filter(|t| t.awaited && !t.stages.is_empty())
         .map(|team| {
             schedule::makespan_secs(&team.stages, plan.capacity(team), turnaround_secs)
                 .or(plan.observe_secs)

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::expect::Expect;
 use super::host::Host;
 use super::value::{Count, Limits, QuotaCards, RequestShape, RunTime};
-use super::{ClientLimit, Policy, Preempt, QuotaUnit};
+use super::{ClearerPlan, ClientLimit, Policy, Preempt, QuotaUnit};
 
 /// An experiment: a cluster, the teams on it and their work, arms that differ in named settings, and what is expected.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -37,6 +37,10 @@ pub(super) struct Document {
     /// The run ends this many seconds after the clock starts. Default: when all work is done.
     #[serde(default)]
     pub observe_secs: Option<f64>,
+    /// The observation goes on this many seconds after all awaited work is done, to see what became of the work that it
+    /// displaced; `observe_secs` ends it all the same.
+    #[serde(default)]
+    pub linger_secs: f64,
     /// Work unfinished this many seconds after the clock started is given up. Default: 3 times the ideal of the slowest
     /// team plus 600.
     #[serde(default)]
@@ -59,6 +63,9 @@ pub(super) struct Document {
     /// What kwok plays on the fake machines.
     #[serde(default)]
     pub hardware: HardwareDoc,
+    /// The node clearer beside the run. Default: none.
+    #[serde(default)]
+    pub clearer: Option<ClearerPlan>,
     /// The teams by name, in the order they are displayed; each background team is bound before the next is submitted.
     pub tenants: IndexMap<String, TenantDoc>,
     /// Arms by name, in the order they run. Default: one arm, `default`, without changes.
@@ -223,6 +230,9 @@ pub(super) struct TenantDoc {
     /// A team that only fills the cluster: submitted and bound before the clock starts, not waited for at the end.
     #[serde(default)]
     pub background: bool,
+    /// Whether the run goes on until its work is done. Background teams are never waited for.
+    #[serde(default = "yes")]
+    pub awaited: bool,
     /// Whether `--nodes` scales its quota, counts and rates.
     #[serde(default = "yes")]
     pub scale: bool,

@@ -4,6 +4,7 @@
 //! errors that name file, line, field and the accepted values. Never touches a cluster, a clock or the network.
 
 mod check;
+mod clearer;
 mod decode;
 mod describe;
 mod error;
@@ -32,6 +33,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use clearer::{ClearerPlan, ClearerStrategy, ClearerTrigger};
 pub use error::{Place, PlanError};
 pub use expected::expected_secs;
 pub use experiment::{Arm, Experiment, Overrides, QUICK_COMPRESS, load, names, plans};
@@ -77,10 +79,16 @@ pub struct Plan {
     pub controller_manager: ControllerManagerPlan,
     /// What kwok plays on the fake machines.
     pub hardware: HardwarePlan,
+    /// The node clearer beside the run; `None`: none.
+    #[serde(default)]
+    pub clearer: Option<ClearerPlan>,
     /// The teams, in display order.
     pub tenants: Vec<TenantPlan>,
     /// The run ends this many seconds after the clock starts even if work is left; `None`: when all work is done.
     pub observe_secs: Option<f64>,
+    /// The observation goes on this many seconds after all awaited work is done.
+    #[serde(default)]
+    pub linger_secs: f64,
     /// Work still unfinished this many seconds after the clock started is given up and reported as unfinished.
     pub give_up_secs: f64,
 }
@@ -274,12 +282,19 @@ pub struct TenantPlan {
     /// True for a team that only fills the cluster: it is submitted and bound before the clock starts, one such team
     /// after the other in the order of [`Plan::tenants`], and is not waited for at the end.
     pub background: bool,
+    /// Whether the run goes on until its work is done; a background team's is never waited for.
+    #[serde(default = "yes")]
+    pub awaited: bool,
     /// What it submits. Empty for a team that only owns quota.
     pub stages: Vec<Stage>,
     /// Makespan of the ideal list schedule (no control plane) on this team's cards, seconds; `None` without stages.
     pub ideal_secs: Option<f64>,
     /// Published figures to print beside the measured ones, by figure name, e.g. `makespan_secs`.
     pub published: BTreeMap<String, f64>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl TenantPlan {

@@ -40,6 +40,9 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
     let timelines = input.timelines()?;
     let compress = input.compress(&timelines)?;
     let quotas = quotas::quotas(&doc.tenants, check, &sizing)?;
+    if let Some(clearer) = &doc.clearer {
+        clearer.check(check, &sizing.groups, &doc.tenants)?;
+    }
 
     let mut tenants = Vec::new();
     for (index, (name, team)) in doc.tenants.iter().enumerate() {
@@ -66,6 +69,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
             priority: team.priority,
             reserved_cards: team.reserved_cards.map(|cards| sizing.scaled(team, cards)),
             background: team.background,
+            awaited: team.awaited && !team.background,
             ideal_secs: None,
             stages,
             published: input.published(name, sizing.factor(team)),
@@ -102,8 +106,10 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         hardware: HardwarePlan {
             device_plugin_delay_secs: doc.hardware.device_plugin_delay_secs,
         },
+        clearer: doc.clearer.clone(),
         tenants,
         observe_secs: doc.observe_secs,
+        linger_secs: doc.linger_secs,
         give_up_secs: 0.0,
     };
     for index in 0..plan.tenants.len() {
@@ -150,6 +156,7 @@ impl Input<'_> {
             doc.hardware.device_plugin_delay_secs,
             check::SECS_OR_ZERO,
         )?;
+        check.number("linger_secs", doc.linger_secs, check::SECS_OR_ZERO)?;
         let limit = |path: &str, limit: ClientLimit| {
             check.number(&format!("{path}.qps"), limit.qps, check::QPS)?;
             check.whole(&format!("{path}.burst"), limit.burst, check::BURST)
@@ -287,12 +294,13 @@ impl Input<'_> {
         let measured: Vec<&TenantPlan> = plan
             .tenants
             .iter()
-            .filter(|t| !t.background && !t.stages.is_empty())
+            .filter(|t| t.awaited && !t.stages.is_empty())
             .collect();
         if measured.is_empty() {
             return Err(self.check.wrong(
                 "tenants",
-                "no team has a workload to measure (background teams are not measured)".to_owned(),
+                "no team has a workload to wait for (background teams are not waited for)"
+                    .to_owned(),
             ));
         }
         let endless = measured

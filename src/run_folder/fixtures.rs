@@ -34,6 +34,7 @@ pub(crate) fn team(name: &str, nominal: u32, shares: bool) -> TenantPlan {
         priority: 0,
         reserved_cards: None,
         background: false,
+        awaited: true,
         stages: Vec::new(),
         ideal_secs: None,
         published: BTreeMap::new(),
@@ -94,8 +95,10 @@ pub(crate) fn plan(tenants: Vec<TenantPlan>) -> Plan {
         hardware: HardwarePlan {
             device_plugin_delay_secs: 0.0,
         },
+        clearer: None,
         tenants,
         observe_secs: None,
+        linger_secs: 0.0,
         give_up_secs: 100.0,
     }
 }

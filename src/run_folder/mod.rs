@@ -11,14 +11,17 @@
 //!                 components.csv      CPU and memory by process, each second
 //!                 restarts.jsonl      exits of components
 //!                 latency.hlog        HDR histograms by team, class and phase
+//!                 clearer.jsonl       decisions of the node clearer, if the run had one
 //!                 calls.json          API calls by component
 //!                 logs/
 //! ```
 
 mod append;
+pub mod decision;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod info;
+pub mod landings;
 pub mod reader;
 pub mod record;
 pub mod series;
@@ -26,7 +29,9 @@ pub mod summary;
 pub mod writer;
 
 pub use append::replace;
+pub use decision::Decision;
 pub use info::{Program, RunInfo};
+pub use landings::{Landed, Landing, LandingCounts, Landings, Share};
 pub use reader::{ReadError, Run, Session};
 pub use record::{Attempt, AttemptEnd, Outcome, Phase, Record};
 pub use series::{CallCounts, Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
@@ -55,6 +60,8 @@ pub mod files {
     pub const HLOG: &str = "latency.hlog";
     /// In a run's folder.
     pub const CALLS: &str = "calls.json";
+    /// In a run's folder, if the run had a node clearer.
+    pub const DECISIONS: &str = "clearer.jsonl";
     /// Folder in a run's folder.
     pub const LOGS: &str = "logs";
 }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 use super::summary::SCHEMA;
-use super::{Record, RunInfo, Summary, files};
+use super::{Decision, Record, RunInfo, Summary, files};
 
 /// Why a session or run can't be read.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +110,8 @@ pub struct Run {
     pub components: Vec<ComponentRow>,
     /// Exits of its components.
     pub exits: Vec<ComponentExit>,
+    /// Decisions of its node clearer; empty if it had none.
+    pub decisions: Vec<Decision>,
     /// Its API calls; `None` if the run did not get that far or has no audit log.
     pub calls: Option<Calls>,
     /// What was incomplete, one sentence each.
@@ -123,12 +125,16 @@ impl Run {
     /// If `run.json` is missing, foreign, damaged or of a later schema, or if another file is damaged anywhere but at
     /// its end.
     pub fn load(dir: &Path) -> Result<Self, ReadError> {
-        let info = versioned(dir, "run", files::RUN)?;
+        let info: RunInfo = versioned(dir, "run", files::RUN)?;
         let mut notes = Vec::new();
         let records: Vec<Record> = lines(&dir.join(files::JOBS), &mut notes, json_line)?;
         let exits = lines(&dir.join(files::RESTARTS), &mut notes, json_line)?;
         let usage = csv(&dir.join(files::USAGE), &mut notes)?;
         let components = csv(&dir.join(files::COMPONENTS), &mut notes)?;
+        let decisions = match info.plan.clearer {
+            Some(_) => lines(&dir.join(files::DECISIONS), &mut notes, json_line)?,
+            None => Vec::new(),
+        };
         let path = dir.join(files::CALLS);
         let calls = match read(&path) {
             Ok(text) => Some(parse(&path, &text)?),
@@ -142,10 +148,21 @@ impl Run {
             usage,
             components,
             exits,
+            decisions,
             calls,
             notes,
         })
     }
+}
+
+/// Reads a node clearer's decisions, of a run that may still be going on: a last line that is incomplete is left out.
+///
+/// # Errors
+/// If the file can't be read or is damaged.
+pub fn decisions(path: &Path) -> Result<Vec<Decision>, ReadError> {
+    // Asked for by name, so that a file that is missing is an error and not a note.
+    read(path)?;
+    lines(path, &mut Vec::new(), json_line)
 }
 
 /// While running, a record is appended again should its object turn up after all; the later one holds.

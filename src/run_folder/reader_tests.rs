@@ -228,3 +228,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_clearer_s_decisions_are_read_as_far_as_they_go_and_missed_where_there_should_be_some() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("clearer-1");
+    let mut info = info();
+    info.plan.clearer = serde_json::from_str(r#"{"stops": ["vision"]}"#).unwrap();
+    RunWriter::create(&folder, &info).unwrap();
+    let run = Run::load(&folder).unwrap();
+    assert!(run.decisions.is_empty());
+    assert_eq!(run.notes, ["clearer.jsonl is missing"]);
+    assert!(decisions(&folder.join(files::DECISIONS)).is_err());
+
+    let line = r#"{"time":"2026-01-01T00:00:00Z","event":"leading","identity":"me"}"#;
+    std::fs::write(folder.join(files::DECISIONS), format!("{line}\n{{\"time\"")).unwrap();
+    let run = Run::load(&folder).unwrap();
+    assert_eq!(run.decisions.len(), 1);
+    assert_eq!(run.decisions[0].event, "leading");
+    assert!(run.notes[0].contains("clearer.jsonl"), "{:?}", run.notes);
+    assert_eq!(
+        decisions(&folder.join(files::DECISIONS)).unwrap(),
+        run.decisions
+    );
+}

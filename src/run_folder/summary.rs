@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::landings::{Landing, Landings};
+
 /// Version of the schema that this program writes.
 pub const SCHEMA: u32 = 1;
 
@@ -48,6 +50,9 @@ pub struct ArmSummary {
     pub runs: u32,
     /// Its figures by name: `<team>.<figure>` or `<team>.<class>.<figure>`.
     pub figures: BTreeMap<String, Spread>,
+    /// Where whole-machine requests landed that a machine was cleared for, over all runs together; null without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landings: Option<Landings>,
     /// Published figures, by the same names.
     pub published: BTreeMap<String, f64>,
     /// Whether every shape declared for the arm holds; null: none is, or one cannot be judged.
@@ -58,7 +63,8 @@ pub struct ArmSummary {
     pub claims: Vec<Claim>,
 }
 
-/// A figure over the repeats of an arm. Of an even number of runs the median is the lower of the two in the middle.
+/// A figure over the repeats of an arm. Of an even number of runs the median is the lower of the two in the middle; of
+/// landings, which are rare events, it is what all runs have together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Median.
@@ -150,6 +156,9 @@ pub struct RunSummary {
     /// Whole machines that were never placed, with the state of the machines at the time.
     #[serde(default)]
     pub unplaced: Vec<Unplaced>,
+    /// Whole-machine requests that the node clearer answered for, in order of submission; empty without a clearer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub landings: Vec<Landing>,
     /// How well the live view agreed with the audit log.
     pub accuracy: Accuracy,
     /// What the harness itself used.

@@ -70,6 +70,7 @@ pub(crate) fn full() -> Summary {
                 first_try: free.clone(),
                 at_end: free,
             }],
+            landings: vec![],
             arm: "default".into(),
             repeat: 1,
             folder: "default-1".into(),

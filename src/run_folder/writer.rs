@@ -162,6 +162,12 @@ impl RunWriter {
         self.dir.join(files::HLOG)
     }
 
+    /// Path of the run's `clearer.jsonl`, which the node clearer itself writes.
+    #[must_use]
+    pub fn decisions(&self) -> PathBuf {
+        self.dir.join(files::DECISIONS)
+    }
+
     /// Writes `run.json`, again when something in it has become known.
     ///
     /// # Errors

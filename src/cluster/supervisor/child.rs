@@ -1,8 +1,9 @@
 //! One process: started, waited for, asked what it used.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     os::unix::process::{CommandExt, ExitStatusExt},
+    path::Path,
     process::{Command, ExitStatus, Stdio},
     thread,
     time::Duration,
@@ -24,20 +25,16 @@ pub(super) fn cpu_secs(pid: i32) -> f64 {
 
 /// Starts a program with its output appended to its log.
 pub(super) fn start(program: &Program) -> std::io::Result<std::process::Child> {
-    let open = || -> std::io::Result<File> {
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&program.log)
-    };
+    let open = |path: &Path| OpenOptions::new().create(true).append(true).open(path);
+    let stdout = program.stdout.as_ref().unwrap_or(&program.log);
     Command::new(&program.program)
         .args(&program.args)
         .env_clear()
         .envs(program.env.iter().map(|(k, v)| (k, v)))
         .env(proc::COMPONENT_ENV, &program.name)
         .stdin(Stdio::null())
-        .stdout(open()?)
-        .stderr(open()?)
+        .stdout(open(stdout)?)
+        .stderr(open(&program.log)?)
         // A group of its own: Ctrl-C in the terminal is for the harness, which then stops the components in order.
         .process_group(0)
         .spawn()

@@ -55,6 +55,8 @@ pub struct Program {
     pub env: Vec<(OsString, OsString)>,
     /// File to which its output is appended.
     pub log: PathBuf,
+    /// File to which its standard output is appended instead; `None`: to the log, too.
+    pub stdout: Option<PathBuf>,
 }
 
 /// Supervises components until it is stopped or dropped.

@@ -9,6 +9,7 @@ fn program(dir: &Path, program: impl AsRef<OsStr>, args: &[&str]) -> Program {
         args: args.iter().map(OsString::from).collect(),
         env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
         log: dir.join("it.log"),
+        stdout: None,
     }
 }
 

@@ -211,6 +211,23 @@ const BAD_EXPERIMENTS: &[(&str, &str)] = &[
     ("tenants:", "tenants:\n\tx: 1"),
     ("title: A small experiment", "title: *nothing"),
     ("hami: {", "<<: {"),
+    ("hami:", "clearer: {}\nhami:"),
+    ("hami:", "clearer: { stops: [] }\nhami:"),
+    ("hami:", "clearer: { stops: [bear] }\nhami:"),
+    ("hami:", "clearer: { stops: [bare], scope: c }\nhami:"),
+    (
+        "hami:",
+        "clearer: { stops: [bare], strategy: reserv }\nhami:",
+    ),
+    (
+        "hami:",
+        "clearer: { stops: [bare], trigger: pending }\nhami:",
+    ),
+    (
+        "hami:",
+        "clearer: { stops: [bare], deadline_secs: 0 }\nhami:",
+    ),
+    ("hami:", "linger_secs: -1\nhami:"),
 ];
 
 #[test]

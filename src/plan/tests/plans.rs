@@ -8,7 +8,7 @@ use crate::plan::{
     names, plans, source,
 };
 
-fn planned(name: &str, set: impl Fn(&mut Overrides)) -> BTreeMap<String, Plan> {
+pub(super) fn planned(name: &str, set: impl Fn(&mut Overrides)) -> BTreeMap<String, Plan> {
     let mut overrides = Overrides::default();
     set(&mut overrides);
     let plans = plans(&load(name).unwrap(), &overrides).unwrap();
@@ -18,7 +18,7 @@ fn planned(name: &str, set: impl Fn(&mut Overrides)) -> BTreeMap<String, Plan> {
         .collect()
 }
 
-fn team<'a>(plan: &'a Plan, name: &str) -> &'a TenantPlan {
+pub(super) fn team<'a>(plan: &'a Plan, name: &str) -> &'a TenantPlan {
     plan.tenants.iter().find(|t| t.name == name).unwrap()
 }
 
@@ -27,7 +27,7 @@ fn teams(plan: &Plan) -> Vec<&str> {
 }
 
 /// Requests of a team by class.
-fn counts(team: &TenantPlan) -> BTreeMap<String, u32> {
+pub(super) fn counts(team: &TenantPlan) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     for group in team.groups() {
         *counts.entry(group.request.class()).or_default() += group.count;

@@ -1,0 +1,53 @@
+//! What the components' exits mean for a run: restarts, a lost substrate, lines of `restarts.jsonl`.
+
+use std::collections::BTreeMap;
+
+use crate::cluster::{self, Cause, Exit};
+use crate::observer::Clock;
+use crate::run_folder::{ComponentExit, Disturbance};
+
+/// Restarts of each supervised component: exits that the harness did not cause.
+pub fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
+    let mut restarts: BTreeMap<String, u32> =
+        [cluster::KUBE_SCHEDULER, cluster::HAMI, cluster::KUEUE]
+            .map(|c| (c.into(), 0))
+            .into();
+    for exit in exits.iter().filter(|e| e.cause != Cause::Stopped) {
+        *restarts.entry(exit.component.clone()).or_default() += 1;
+    }
+    restarts
+}
+
+/// The substrate has no supervisor: what of it died stayed dead, and the run is about something else from then on.
+pub fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
+    let mut dead = exits.iter().filter(|e| {
+        e.cause != Cause::Stopped && !cluster::SUPERVISED.contains(&e.component.as_str())
+    });
+    dead.next().map(|exit| Disturbance {
+        kind: "component-lost".into(),
+        detail: format!(
+            "{} {} and was not started again",
+            exit.component,
+            exit.how()
+        ),
+        remedy: "see its log under the run's logs/, and run again".into(),
+    })
+}
+
+pub fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
+    let zero = clock.instant_at(0.0);
+    let secs = match exit.instant.checked_duration_since(zero) {
+        Some(after) => after.as_secs_f64(),
+        None => -zero.duration_since(exit.instant).as_secs_f64(),
+    };
+    ComponentExit {
+        secs,
+        component: exit.component.clone(),
+        pid: exit.pid.unsigned_abs(),
+        cause: format!("{} ({})", exit.cause.name(), exit.how()),
+        uptime_secs: exit.ran_secs,
+        cpu_secs: exit.cpu_secs,
+        peak_rss_mib: exit.peak_rss_mib,
+        restarted: exit.restart_delay_secs.is_some(),
+    }
+}

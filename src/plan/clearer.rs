@@ -1,0 +1,111 @@
+//! The node clearer beside a run: how it is set. The clearer itself is a program of its own and knows nothing of plans.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::NodeGroup;
+use super::check::Check;
+use super::error::PlanError;
+use super::file::TenantDoc;
+
+/// How a machine is emptied, by the clearer's own names for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClearerStrategy {
+    /// List the machine's tasks, cordon it, stop those listed: the published first version, racy.
+    ListThenEvict,
+    /// Cordon, stop, and list again each second until no task holds a card: the published second version.
+    Recheck,
+    /// Reserve the machine for the request before anything is read.
+    Reserve,
+}
+
+impl ClearerStrategy {
+    /// Its name in files and on the clearer's command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ListThenEvict => "list-then-evict",
+            Self::Recheck => "recheck",
+            Self::Reserve => "reserve",
+        }
+    }
+}
+
+/// Which requests a machine is cleared for, by the clearer's own names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClearerTrigger {
+    /// A whole-machine pod that Kueue has admitted and kube-scheduler calls unschedulable.
+    Unschedulable,
+    /// That, and a pending whole-machine Workload within its team's nominal quota.
+    PendingWorkload,
+}
+
+impl ClearerTrigger {
+    /// Its name in files and on the clearer's command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unschedulable => "unschedulable",
+            Self::PendingWorkload => "pending-workload",
+        }
+    }
+}
+
+/// The node clearer beside a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClearerPlan {
+    /// How it empties a machine. Default: `reserve`.
+    #[serde(default = "reserve")]
+    pub strategy: ClearerStrategy,
+    /// The group of machines it may clear. Default: every machine.
+    #[serde(default)]
+    pub scope: Option<String>,
+    /// The teams whose tasks it may stop.
+    pub stops: Vec<String>,
+    /// What makes it act. Default: `unschedulable`.
+    #[serde(default = "unschedulable")]
+    pub trigger: ClearerTrigger,
+    /// A machine not taken by its request this many seconds after its clearing began is put back. Default: 120, the
+    /// clearer's own.
+    #[serde(default = "deadline_secs")]
+    pub deadline_secs: f64,
+}
+
+fn reserve() -> ClearerStrategy {
+    ClearerStrategy::Reserve
+}
+
+fn unschedulable() -> ClearerTrigger {
+    ClearerTrigger::Unschedulable
+}
+
+fn deadline_secs() -> f64 {
+    120.0
+}
+
+impl ClearerPlan {
+    /// Checks that what it names exists.
+    pub(super) fn check(
+        &self,
+        check: Check<'_>,
+        groups: &[NodeGroup],
+        teams: &IndexMap<String, TenantDoc>,
+    ) -> Result<(), PlanError> {
+        if let Some(scope) = &self.scope {
+            let names: Vec<&str> = groups.iter().map(|g| g.name.as_str()).collect();
+            check.one_of("clearer.scope", "group", scope, &names)?;
+        }
+        check.not_empty("clearer.stops", self.stops.len())?;
+        let names: Vec<&String> = teams.keys().collect();
+        for (i, team) in self.stops.iter().enumerate() {
+            check.one_of(&format!("clearer.stops.{i}"), "team", team, &names)?;
+        }
+        // The clearer takes a day at most.
+        check.number("clearer.deadline_secs", self.deadline_secs, 1.0..=86_400.0)?;
+        Ok(())
+    }
+}

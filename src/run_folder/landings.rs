@@ -1,0 +1,155 @@
+//! Where whole-machine requests landed that a machine was cleared for.
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether a request landed where it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Landed {
+    /// On the machine cleared for it: the first one that was handed over to it.
+    Right,
+    /// On another machine.
+    Wrong,
+    /// Before any machine was chosen for it: one was free.
+    Unaided,
+    /// Not at all before the observation ended.
+    Never,
+}
+
+/// One request, its machine and its place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Landing {
+    /// Team.
+    pub tenant: String,
+    /// Job or bare pod.
+    pub name: String,
+    /// The machine cleared for it: the first that was handed over to it, or else the last that was chosen for it.
+    pub cleared_node: Option<String>,
+    /// Machines whose clearing began for it.
+    pub clearings: u32,
+    /// When the first of these began, seconds since the run's clock started.
+    pub chosen_secs: Option<f64>,
+    /// When a machine was first handed over to it.
+    pub handed_over_secs: Option<f64>,
+    /// The machine it was bound to.
+    pub node: Option<String>,
+    /// When, by the bind time of record.
+    pub bound_secs: Option<f64>,
+    /// The verdict.
+    pub landed: Landed,
+}
+
+impl Landing {
+    /// From the first clearing's begin to the request being bound, seconds, of one that landed right.
+    #[must_use]
+    pub fn clearing_secs(&self) -> Option<f64> {
+        let (from, to) = self.chosen_secs.zip(self.bound_secs)?;
+        (self.landed == Landed::Right).then_some((to - from).max(0.0))
+    }
+}
+
+/// Requests of a run by verdict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LandingCounts {
+    /// [`Landed::Right`].
+    pub right: u32,
+    /// [`Landed::Wrong`].
+    pub wrong: u32,
+    /// [`Landed::Never`].
+    pub never: u32,
+    /// [`Landed::Unaided`]: says nothing about the clearer, and is in no share.
+    pub unaided: u32,
+    /// Median time from a clearing's begin to its request being bound, seconds, of those that landed right; of an even
+    /// number the lower of the two in the middle.
+    pub clearing_p50_secs: Option<f64>,
+}
+
+impl LandingCounts {
+    /// Counts a run's requests.
+    #[must_use]
+    pub fn of(landings: &[&Landing]) -> Self {
+        let with = |landed| {
+            let of = landings.iter().filter(|l| l.landed == landed);
+            u32::try_from(of.count()).unwrap_or(u32::MAX)
+        };
+        let mut secs: Vec<f64> = landings.iter().filter_map(|l| l.clearing_secs()).collect();
+        secs.sort_by(f64::total_cmp);
+        Self {
+            right: with(Landed::Right),
+            wrong: with(Landed::Wrong),
+            never: with(Landed::Never),
+            unaided: with(Landed::Unaided),
+            clearing_p50_secs: secs.get(secs.len().saturating_sub(1) / 2).copied(),
+        }
+    }
+
+    /// Requests that the clearer answers for.
+    #[must_use]
+    pub fn judged(self) -> u32 {
+        self.right
+            .saturating_add(self.wrong)
+            .saturating_add(self.never)
+    }
+}
+
+/// A share with its exact binomial interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Share {
+    /// How many.
+    pub count: u32,
+    /// Of how many.
+    pub of: u32,
+    /// Lower end of the two-sided 95 % interval (Clopper and Pearson, 1934), 0 to 1.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Landings of an arm, over all its runs together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Landings {
+    /// On the machine cleared for them.
+    pub right: Share,
+    /// On another machine.
+    pub wrong: Share,
+    /// Not at all.
+    pub never: Share,
+    /// Run by run, in the order they ran.
+    pub by_run: Vec<LandingCounts>,
+}
+
+impl Landings {
+    /// All of it in one plain sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let percent = |s: Share| format!("{:.0} to {:.0} %", s.low * 100.0, s.high * 100.0);
+        let mut text = format!(
+            "{} of {} requests landed on the machine cleared for them (exact 95 % interval {}), {} elsewhere ({}), {} never",
+            self.right.count,
+            self.right.of,
+            percent(self.right),
+            self.wrong.count,
+            percent(self.wrong),
+            self.never.count,
+        );
+        if self.by_run.len() > 1 {
+            let each = self.by_run.iter();
+            let each = each.map(|c| format!("{}/{}/{}", c.right, c.wrong, c.never));
+            // Writing to a String cannot fail.
+            let _ = write!(text, "; run by run {}", each.collect::<Vec<_>>().join(" "));
+        }
+        let medians = self.by_run.iter().filter_map(|c| c.clearing_p50_secs);
+        let medians: Vec<String> = medians.map(|secs| format!("{secs:.1}")).collect();
+        if !medians.is_empty() {
+            let _ = write!(
+                text,
+                "; clearing to landing, median of a run, {} s",
+                medians.join(", ")
+            );
+        }
+        text
+    }
+}
