@@ -16,12 +16,14 @@ mod signals;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::charts::PlotError;
 use crate::cluster::clear_leftovers;
 use crate::compare::CompareError;
 use crate::compare::metrics::MetricsError;
 use crate::compare::power::PowerError;
 use crate::components::{Cache, ComponentsError, Verdict};
 use crate::plan::PlanError;
+use crate::report::ReportError;
 use crate::run_folder::ReadError;
 use crate::{charts, clearer, components, extender, report};
 
@@ -77,6 +79,12 @@ fn is_usage(error: &anyhow::Error) -> bool {
         cause.is::<PlanError>()
             || cause.is::<ReadError>()
             || cause.is::<results::NoSession>()
+            || cause
+                .downcast_ref()
+                .is_some_and(|e| matches!(e, PlotError::Read(_)))
+            || cause
+                .downcast_ref()
+                .is_some_and(|e| matches!(e, ReportError::Read(_)))
             || cause.is::<CompareError>()
             || cause.is::<MetricsError>()
             || cause.is::<PowerError>()
