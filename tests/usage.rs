@@ -256,7 +256,8 @@ fn a_dry_run_prints_the_plan_and_starts_nothing() {
 fn every_command_explains_itself_with_an_example() {
     let folder = tempfile::tempdir().unwrap();
     for command in [
-        "bench", "setup", "doctor", "up", "status", "down", "list", "extender",
+        "bench", "setup", "doctor", "up", "status", "down", "list", "extender", "compare",
+        "nightly",
     ] {
         let output = headroom(folder.path(), &[command, "--help"]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
