@@ -2,7 +2,7 @@
 //!
 //! Modules in the order data flows: [`plan`] → [`components`] → [`cluster`] → [`tenants`] → [`driver`] → [`observer`]
 //! → [`run_folder`]; [`bench`] runs them one after the other; [`judge`], [`charts`] and [`report`] only read what was
-//! recorded. [`extender`] is a program of its own (the built-in stand-in for HAMi) that nothing else imports, and so is
+//! recorded. [`conformance`] plays scenarios with two schedulers and compares. [`extender`] is a program of its own (the built-in stand-in for HAMi) that nothing else imports, and so is
 //! [`clearer`] (the node clearer).
 
 pub mod bench;
@@ -11,6 +11,7 @@ pub mod clearer;
 pub mod cli;
 pub mod cluster;
 pub mod components;
+pub mod conformance;
 pub mod driver;
 pub mod extender;
 pub mod judge;

@@ -9,7 +9,10 @@ use super::args::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs};
 use super::{Exit, Interrupted, Place, signals};
 use crate::bench::{self, Bench, Order};
 use crate::cluster::{self, ClusterError, Programs};
-use crate::components::{self, Cache, Components, ComponentsError, Hami, Progress, image};
+use crate::components::image::Registry;
+use crate::components::{
+    self, Cache, Components, ComponentsError, Hami, HamiChoice, Progress, image,
+};
 use crate::plan::{self, Overrides, Plan};
 use crate::run_folder::info::Program;
 use crate::tenants;
@@ -111,7 +114,19 @@ pub fn shape_overrides(shape: &ShapeArgs) -> Overrides {
 /// # Errors
 /// As [`components::resolve_hami`].
 pub async fn resolve(shape: &ShapeArgs, cache: &Cache) -> Result<Hami, ComponentsError> {
-    let registry = shape.registry.clone().unwrap_or_default();
+    resolve_one(&shape.hami, shape.registry.as_ref(), cache).await
+}
+
+/// As [`resolve`], without the other options.
+///
+/// # Errors
+/// As [`components::resolve_hami`].
+pub async fn resolve_one(
+    choice: &HamiChoice,
+    registry: Option<&Registry>,
+    cache: &Cache,
+) -> Result<Hami, ComponentsError> {
+    let registry = registry.cloned().unwrap_or_default();
     let report = |news: image::Progress| {
         if let image::Progress::Layer {
             number,
@@ -123,7 +138,7 @@ pub async fn resolve(shape: &ShapeArgs, cache: &Cache) -> Result<Hami, Component
             eprintln!("pulling HAMi's image: layer {number} of {of}");
         }
     };
-    let (hami, which) = components::resolve_hami(&shape.hami, &registry, cache, &report).await?;
+    let (hami, which) = components::resolve_hami(choice, &registry, cache, &report).await?;
     eprintln!("{which}");
     Ok(hami)
 }

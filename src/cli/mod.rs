@@ -5,6 +5,7 @@
 mod args;
 mod bench;
 mod cluster;
+mod conformance;
 mod experiments;
 mod results;
 mod signals;
@@ -14,11 +15,12 @@ use std::process::ExitCode;
 
 use crate::cluster::clear_leftovers;
 use crate::components::{Cache, ComponentsError, Verdict};
+use crate::conformance::record::BadRecord;
 use crate::plan::PlanError;
 use crate::run_folder::ReadError;
 use crate::{charts, clearer, components, extender, report};
 
-pub use args::{BenchArgs, Cli, Command, ShapeArgs, UpArgs};
+pub use args::{BenchArgs, Cli, Command, ConformanceArgs, ShapeArgs, UpArgs};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,8 @@ fn is_usage(error: &anyhow::Error) -> bool {
         cause.is::<PlanError>()
             || cause.is::<ReadError>()
             || cause.is::<results::NoSession>()
+            || cause.is::<conformance::BadOptions>()
+            || cause.is::<BadRecord>()
             || cause
                 .downcast_ref::<ComponentsError>()
                 .is_some_and(ComponentsError::is_usage)
@@ -117,6 +121,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Bench(args) => bench::bench(&place, args).await,
+        Command::Conformance(args) => conformance::conformance(&place, args).await,
         Command::Setup => {
             let cache = place.open()?;
             place.programs(&cache).await?;

@@ -5,10 +5,11 @@
 //! it) is only watched. Never reads what a component prints except to quote it: logs go straight into files.
 
 mod backoff;
+mod dismiss;
 mod exit;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     fs::{File, OpenOptions},
     os::unix::process::{CommandExt, ExitStatusExt},
@@ -34,6 +35,7 @@ pub use exit::{Cause, Exit};
 
 use super::proc;
 use backoff::Backoff;
+use dismiss::Kept;
 
 /// How often the components' peak memory is looked at. The kernel keeps the peak, so this bounds only what is missed
 /// between the last look and the end.
@@ -68,13 +70,17 @@ pub struct Supervisor {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Signalled when `stopping` is set.
+    /// Signalled when `stopping` is set or a component is dismissed.
     stop: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
     stopping: bool,
+    /// Components with a thread that keeps them running.
+    kept: BTreeSet<String>,
+    /// Those of them that are to end for good.
+    dismissed: BTreeSet<String>,
     running: BTreeMap<String, Running>,
     exits: Vec<Exit>,
     sender: mpsc::UnboundedSender<Exit>,
@@ -86,6 +92,13 @@ struct Running {
     since: Instant,
     peak_rss_mib: f64,
     adopted: bool,
+}
+
+impl State {
+    /// Whether this component is not to be started again.
+    fn ends(&self, name: &str) -> bool {
+        self.stopping || self.dismissed.contains(name)
+    }
 }
 
 impl Shared {
@@ -102,6 +115,8 @@ impl Supervisor {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 stopping: false,
+                kept: BTreeSet::new(),
+                dismissed: BTreeSet::new(),
                 running: BTreeMap::new(),
                 exits: vec![],
                 sender,
@@ -120,6 +135,7 @@ impl Supervisor {
     /// Starts a program and keeps it running.
     pub fn run(&self, program: Program) {
         let name = program.name.clone();
+        self.shared.lock().kept.insert(name.clone());
         self.spawn(&name, move |shared| keep_running(&shared, &program));
     }
 
@@ -242,11 +258,12 @@ impl Drop for Supervisor {
 /// Starts the program, waits for it to end, writes that down, waits as a kubelet would, and begins again.
 fn keep_running(shared: &Shared, program: &Program) {
     let mut backoff = Backoff::default();
+    let _kept = Kept(shared, &program.name);
     loop {
         let log_start = program.log.metadata().map_or(0, |m| m.len());
         let started = {
             let mut state = shared.lock();
-            if state.stopping {
+            if state.ends(&program.name) {
                 return;
             }
             // Started under the lock: a stop sees either no process and forbids one, or the process.
@@ -284,7 +301,7 @@ fn keep_running(shared: &Shared, program: &Program) {
         let state = shared.lock();
         let (state, _) = shared
             .stop
-            .wait_timeout_while(state, delay, |s| !s.stopping)
+            .wait_timeout_while(state, delay, |s| !s.ends(&program.name))
             .unwrap_or_else(PoisonError::into_inner);
         drop(state);
     }
@@ -344,13 +361,13 @@ fn record(
     let mut state = shared.lock();
     let ran = state.running.remove(name);
     let (cause, last_lines) = match status {
-        _ if state.stopping => (Cause::Stopped, vec![]),
+        _ if state.ends(name) => (Cause::Stopped, vec![]),
         Some(status) => exit::classify(status, &lines),
         None if ran.is_none() => (Cause::NotStarted, lines),
         None => (Cause::Failed, lines),
     };
     let delay = backoff
-        .filter(|_| !state.stopping)
+        .filter(|_| !state.ends(name))
         .map(|b| b.after_exit(instant));
     let exit = Exit {
         component: name.to_owned(),
