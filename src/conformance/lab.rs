@@ -31,6 +31,13 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks at something that is under way.
 pub const POLL: Duration = Duration::from_millis(25);
 
+/// How many times longer than an answer of the API server anything takes that it sets off: 2 ms and at most 50 ms on an idle
+/// machine.
+const STRETCH: u32 = 25;
+
+/// Stretching has an end.
+const LONGEST_STRETCH: Duration = Duration::from_secs(4);
+
 /// A running control plane.
 pub struct Lab {
     /// The cluster.
@@ -149,6 +156,21 @@ impl Lab {
     pub async fn events(&self, namespace: &str) -> anyhow::Result<Vec<Event>> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         Ok(api.list(&ListParams::default()).await?.items)
+    }
+
+    /// A duration that is enough on an idle machine, made longer where the API server is slow to answer: then everything else
+    /// on the machine is slow as well.
+    pub async fn stretched(&self, base: Duration) -> Duration {
+        let started = Instant::now();
+        // Its time counts, not its answer.
+        let _ = self.client.apiserver_version().await;
+        base.max(started.elapsed() * STRETCH)
+            .min(base + LONGEST_STRETCH)
+    }
+
+    /// Waits for a duration, stretched.
+    pub async fn pause(&self, base: Duration) {
+        sleep(self.stretched(base).await).await;
     }
 
     /// Removes a play's pods, whatever keeps them, and its nodes.

@@ -205,6 +205,7 @@ async fn ask(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     if asked.verb == Verb::Bind {
         wait_for_release(&shared, &asked.pod).await;
     }
+    let pod = asked.pod.clone();
     let (number, target) = {
         let mut book = shared.book();
         if asked.verb == Verb::Filter {
@@ -225,7 +226,10 @@ async fn ask(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     };
     let said = serde_json::from_slice(&answer)
         .unwrap_or_else(|_| json!({ "Error": format!("status {status}") }));
-    if let Some(asked) = shared.book().asked.get_mut(number) {
+    // A late answer must not land in the book of a later play.
+    if let Some(asked) = shared.book().asked.get_mut(number)
+        && asked.pod == pod
+    {
         asked.answer = Some(said);
     }
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);

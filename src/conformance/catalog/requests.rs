@@ -81,7 +81,7 @@ fn amounts() -> Vec<Scenario> {
                 small_node("b", 2).with(0..1, "health", &json!(false)),
             ],
             vec![Step::Submit(vec![
-                whole("w1", 1),
+                whole("w1", 1).on("kubernetes.io/hostname", "@a"),
                 whole("w2", 1),
                 whole("w3", 1),
                 asks("c1", &[("gpu", 1), ("gpumem", 0), ("gpucores", 1)]),
@@ -92,13 +92,17 @@ fn amounts() -> Vec<Scenario> {
             "tenths on every card: 90 % idle, and no whole machine or card to be had",
             vec![small_node("a", 2), small_node("b", 2)],
             vec![
-                Step::Submit(vec![tenth("t1"), tenth("t2"), tenth("t3"), tenth("t4")]),
+                Step::Submit(vec![
+                    tenth("t1").on("kubernetes.io/hostname", "@a"),
+                    tenth("t2").on("kubernetes.io/hostname", "@a"),
+                    tenth("t3").on("kubernetes.io/hostname", "@b"),
+                    tenth("t4").on("kubernetes.io/hostname", "@b"),
+                ]),
                 Step::Submit(vec![whole("w2", 2), whole("w1", 1)]),
                 Step::Delete("t1"),
                 Step::Retry("w1", 1),
             ],
-        )
-        .alike(),
+        ),
         scenario(
             "quota",
             "a namespace's limits.nvidia.com/gpumem and gpucores",
