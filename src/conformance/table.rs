@@ -81,10 +81,13 @@ fn scenarios(verdicts: &[Verdict]) -> String {
     if !loose.is_empty() {
         let margins: Vec<String> = FIGURES
             .iter()
-            .map(|(name, margin, _)| match (margin.part, margin.at_least) {
-                (part, least) if part == 0.0 && least == 0.0 => format!("{name} equal"),
-                (part, least) if part == 0.0 => format!("{name} ± {least}"),
-                (part, least) => format!("{name} ± {:.0} % or {least}", part * 100.0),
+            .map(|(name, margin, _)| {
+                let (part, least) = (margin.part * 100.0, margin.at_least);
+                match (part > 0.0, least > 0.0) {
+                    (false, false) => format!("{name} equal"),
+                    (false, true) => format!("{name} ± {least}"),
+                    (true, _) => format!("{name} ± {part:.0} % or {least}"),
+                }
             })
             .collect();
         let _ = writeln!(

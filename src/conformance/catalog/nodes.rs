@@ -59,6 +59,7 @@ fn registration() -> Vec<Scenario> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn changes() -> Vec<Scenario> {
     let two = || vec![small_node("a", 1), small_node("b", 1)];
     let on = |name, node: &str| whole(name, 1).on("kubernetes.io/hostname", node);

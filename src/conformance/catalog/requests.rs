@@ -8,6 +8,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     [amounts(), containers()].concat()
 }
 
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn amounts() -> Vec<Scenario> {
     let one = || vec![small_node("a", 1)];
     vec![
