@@ -7,6 +7,7 @@ mod args;
 mod bench;
 mod cluster;
 mod compare;
+mod conformance;
 mod experiments;
 mod nightly;
 mod results;
@@ -21,11 +22,14 @@ use crate::compare::CompareError;
 use crate::compare::metrics::MetricsError;
 use crate::compare::power::PowerError;
 use crate::components::{Cache, ComponentsError, Verdict};
+use crate::conformance::record::BadRecord;
 use crate::plan::PlanError;
 use crate::run_folder::ReadError;
 use crate::{charts, clearer, components, extender, report};
 
-pub use args::{BenchArgs, Cli, Command, CompareArgs, NightlyArgs, ShapeArgs, UpArgs};
+pub use args::{
+    BenchArgs, Cli, Command, CompareArgs, ConformanceArgs, NightlyArgs, ShapeArgs, UpArgs,
+};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +105,8 @@ fn is_usage(error: &anyhow::Error) -> bool {
             || cause.is::<MetricsError>()
             || cause.is::<PowerError>()
             || cause.is::<compare::Unsaid>()
+            || cause.is::<conformance::BadOptions>()
+            || cause.is::<BadRecord>()
             || cause
                 .downcast_ref::<ComponentsError>()
                 .is_some_and(ComponentsError::is_usage)
@@ -157,6 +163,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Bench(args) => bench::bench(&place, args).await,
+        Command::Conformance(args) => conformance::conformance(&place, args).await,
         Command::Setup => {
             let cache = place.open()?;
             let components = place.programs(&cache).await?;
