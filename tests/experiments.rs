@@ -121,3 +121,52 @@ fn a_quota_in_memory_admits_three_jobs_of_eight_cards_and_one_in_cards_admits_on
         assert_shape_holds(arm);
     }
 }
+
+#[test]
+fn by_kueue_alone_no_machine_falls_empty_and_a_cleared_one_goes_to_its_request() {
+    let _turn = one_at_a_time();
+    let bed = Bed::new();
+    let changes = [
+        ("observe_secs: 150", "observe_secs: 60"),
+        ("linger_secs: 20", "linger_secs: 5"),
+        ("      repeats: 2\n", ""),
+    ];
+    let arms_of_it = ["--arm", "kueue", "--arm", "clearer"];
+    let options = [&["--nodes", "10"][..], &arms_of_it].concat();
+    let session = run(&bed, "preemption", &changes, &options);
+    let arms = arms(&session);
+    assert_shape_holds(arms["kueue"]);
+    assert_shape_holds(arms["clearer"]);
+    let run = session.summary.runs.iter().find(|r| r.arm == "clearer");
+    let run = run.expect("its run");
+    // Eight single cards made room for it, and their team is told what that cost.
+    assert!(
+        run.tenants.iter().map(|t| t.evictions).sum::<u32>() >= 8,
+        "{:?}",
+        run.tenants
+    );
+    let decisions = session.run(&run.folder).expect("a readable run").decisions;
+    assert!(
+        !decisions.is_empty(),
+        "the clearer's decisions are evidence"
+    );
+    // The machine was put back: nobody is left with a machine that nothing may use.
+    assert!(run.disturbed.iter().all(|d| d.kind != "component-lost"));
+}
+
+#[test]
+fn a_reserved_machine_goes_to_its_request_however_many_tasks_arrive() {
+    let _turn = one_at_a_time();
+    let bed = Bed::new();
+    let changes = [
+        ("observe_secs: 150", "observe_secs: 60"),
+        ("repeats: 10", "repeats: 1"),
+        ("count: 300", "count: 150"),
+    ];
+    let options = ["--nodes", "10", "--arm", "reserve"];
+    let session = run(&bed, "drain-race", &changes, &options);
+    let landed = &session.summary.runs[0].landings;
+    assert_eq!(landed.len(), 1, "one request on ten machines");
+    assert_eq!(landed[0].node, landed[0].cleared_node, "{landed:?}");
+    assert!(landed[0].node.is_some(), "{landed:?}");
+}

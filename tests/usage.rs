@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -177,6 +179,93 @@ fn an_experiment_files_host_settings_are_used_and_refused_like_options() {
 }
 
 #[test]
+fn folders_for_results_and_cache_are_looked_at_before_anything_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    std::fs::create_dir(dir.join("mine")).unwrap();
+    std::fs::write(dir.join("mine/notes.txt"), "mine").unwrap();
+    refused(dir, &["bench", "--out", "mine"], &["mine", "files in it"]);
+    refused(dir, &["bench", "--out", "mine/notes.txt"], &["no folder"]);
+    std::fs::write(dir.join("mine/summary.json"), "{}").unwrap();
+    refused(dir, &["bench", "--out", "mine"], &["a session already"]);
+    refused(dir, &["setup", "--cache", "a b"], &["a b", "blank"]);
+}
+
+#[test]
+fn sessions_and_clusters_that_are_not_there_are_usage_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    for command in ["show", "plot", "report", "runs"] {
+        refused(dir, &[command, "nosuch"], &["nosuch"]);
+    }
+    refused(dir, &["down", "nosuch"], &["nosuch", "headroom status"]);
+}
+
+#[test]
+fn nobody_listening_is_no_reason_to_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    for args in [&["list"][..], &["bench", "--dry-run"], &["bench", "nosuch"]] {
+        let full = || std::fs::File::create("/dev/full").expect("/dev/full");
+        let status = Command::new(HEADROOM)
+            .args(args)
+            .env("HEADROOM_CACHE", folder.path().join("cache"))
+            .current_dir(folder.path())
+            .stdout(full())
+            .stderr(full())
+            .status()
+            .expect("headroom starts");
+        assert_ne!(status.code(), Some(101), "{args:?} panicked");
+    }
+}
+
+#[test]
+fn a_file_name_that_is_no_text_is_a_file_name_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(HEADROOM)
+        .args(["bench", "--dry-run", "--out"])
+        .arg(OsStr::from_bytes(b"o\xff"))
+        .env("HEADROOM_CACHE", folder.path().join("cache"))
+        .current_dir(folder.path())
+        .output()
+        .expect("headroom starts");
+    assert_eq!(output.status.code(), Some(0), "{}", messages(&output));
+}
+
+#[test]
+fn conformance_says_what_is_missing_or_too_much() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    refused(dir, &["conformance"], &["--hami twice"]);
+    refused(dir, &["conformance", "--hami", "builtin"], &["--against"]);
+    let two = ["conformance", "--hami", "builtin", "--hami", "builtin"];
+    let with = |more: &[&'static str]| [&two[..], more].concat();
+    refused(dir, &with(&["--hami", "builtin"]), &["more than twice"]);
+    refused(dir, &with(&["--repeat", "0"]), &["--repeat"]);
+    refused(
+        dir,
+        &with(&["--scenario", "restrat"]),
+        &["restrat", "nearest: restart"],
+    );
+    std::fs::write(dir.join("torn.json"), "{").unwrap();
+    let held = ["conformance", "--hami", "builtin", "--against"];
+    refused(
+        dir,
+        &[&held[..], &["torn.json"]].concat(),
+        &["torn.json", "--record"],
+    );
+    refused(
+        dir,
+        &[&held[..], &["nowhere.json"]].concat(),
+        &["nowhere.json"],
+    );
+    refused(
+        dir,
+        &with(&["--scenario", "restart", "--against", "torn.json"]),
+        &["torn.json"],
+    );
+}
+
+#[test]
 fn a_dry_run_prints_the_plan_and_starts_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = headroom(
@@ -201,7 +290,16 @@ fn a_dry_run_prints_the_plan_and_starts_nothing() {
 fn every_command_explains_itself_with_an_example() {
     let folder = tempfile::tempdir().unwrap();
     for command in [
-        "bench", "setup", "doctor", "up", "status", "down", "list", "extender", "compare",
+        "bench",
+        "setup",
+        "doctor",
+        "up",
+        "status",
+        "down",
+        "list",
+        "conformance",
+        "extender",
+        "compare",
         "nightly",
     ] {
         let output = headroom(folder.path(), &[command, "--help"]);

@@ -49,7 +49,7 @@ pub enum Command {
     #[command(after_help = "Example: headroom doctor")]
     Doctor,
     /// Bring a cluster up and leave it running, to look into with kubectl
-    #[command(after_help = "Example: eval \"$(headroom up)\"; kubectl get nodes; headroom down")]
+    #[command(after_help = "Example: eval \"$(headroom up)\" && kubectl get nodes; headroom down")]
     Up(UpArgs),
     /// List the clusters that are running and their components
     #[command(after_help = "Example: headroom status")]
@@ -115,9 +115,19 @@ pub enum Command {
         #[arg(value_name = "DIR", default_value = "runs")]
         dir: PathBuf,
     },
-    /// Run the built-in HAMi-compatible scheduler extender alone (it takes HAMi's flags)
+    /// Play the same scenarios with two HAMi schedulers and say whether they are equivalent
     #[command(
-        after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread"
+        after_help = "Examples:\n  headroom conformance --hami ./scheduler --hami builtin\n  headroom conformance --hami ./v2.9/scheduler --hami ./v2.10/scheduler --scenario restart --repeat 5\n  headroom conformance --hami builtin --against outcomes.json\n\nExit codes: 0 equivalent, 1 not, 2 usage, 130 interrupted."
+    )]
+    Conformance(ConformanceArgs),
+    /// Run the built-in HAMi-compatible scheduler extender alone (it takes HAMi's flags)
+    ///
+    /// It answers kube-scheduler's /filter and /bind for NVIDIA cards in shared mode as HAMi v2.10's scheduler does: the same
+    /// calls to the API server in the same order, the same annotations, node lock, accounting, policies, events and
+    /// client-side limit. It is not HAMi: MIG, other vendors' cards, the admission webhook and TLS are left out. `headroom
+    /// conformance` says how close it is to a HAMi of yours; docs/extender.md has the table.
+    #[command(
+        after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread --device-config-file=manifests/hami-device-config.yaml"
     )]
     Extender(extender::Args),
     /// Run the node clearer alone: it empties a machine for a waiting whole-machine request
@@ -287,6 +297,42 @@ pub struct ShapeArgs {
 /// The text of a value that can be parsed: what the experiment file says is merged with it, as text, before it is.
 fn checked<T: FromStr>(text: &str) -> Result<String, T::Err> {
     text.parse::<T>().map(|_| text.to_owned())
+}
+
+/// Options of `conformance`.
+#[derive(Debug, Clone, Args)]
+pub struct ConformanceArgs {
+    /// A HAMi scheduler, given twice; the first is the measure. builtin, auto, image[:TAG] or a program's path
+    #[arg(long, value_name = "HAMI")]
+    pub hami: Vec<HamiChoice>,
+
+    /// Registry to pull HAMi's image from [default: where it is published]
+    #[arg(long, value_name = "HOST")]
+    pub registry: Option<Registry>,
+
+    /// Play every scenario this many times with each, taking turns; how fast they are is judged from 3 on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
+
+    /// Play only this scenario; may be given more than once
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub scenarios: Vec<String>,
+
+    /// Hold the only --hami to outcomes that --record wrote
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
+
+    /// Write the (first) --hami's outcomes, without times, to hold others to
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+
+    /// List the scenarios and stop
+    #[arg(long)]
+    pub list: bool,
+
+    /// Folder for the record and the logs [default: runs/<UTC time>-conformance]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 /// Options of `up`.

@@ -31,7 +31,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         disturbed: args.disturbed,
     };
     let found = compare::compare(&base, &new, &declared, &options)?;
-    print!(
+    out!(
         "{}",
         compared::text(&found, Style::Terminal { all: args.all })
     );
@@ -130,7 +130,7 @@ fn simulate(file: &Path, args: &CompareArgs) -> anyhow::Result<Exit> {
         ))
     })?;
     let found = power::power(&aa, args.draws, args.seed)?;
-    print!("{}", compared::power_text(&found));
+    out!("{}", compared::power_text(&found));
     if let Some(file) = &args.json {
         put(file, &(serde_json::to_string_pretty(&found)? + "\n"))?;
     }
@@ -139,7 +139,7 @@ fn simulate(file: &Path, args: &CompareArgs) -> anyhow::Result<Exit> {
     }
     if let Some(dir) = &args.out {
         for path in charts::power::draw(&found, dir)? {
-            println!("{}", path.display());
+            outln!("{}", path.display());
         }
     }
     Ok(Exit::Done)

@@ -38,7 +38,7 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     let orders = orders(place, &args, &declared)?;
     let cache = place.open()?;
     let Some(_lock) = lock(cache.folder())? else {
-        println!("a night is going on already; nothing to do");
+        outln!("a night is going on already; nothing to do");
         return Ok(Exit::Done);
     };
     // All of them first: a wrong path must not show in the middle of the night.
@@ -62,7 +62,7 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
             }
             // The others are still worth the night.
             Err(error) => {
-                eprintln!("headroom: {}: {error:#}", order.experiment);
+                errln!("headroom: {}: {error:#}", order.experiment);
                 night.failed = true;
                 continue;
             }
@@ -76,7 +76,7 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     if !night.sessions.is_empty() {
         let file = out.join("report.html");
         report::nightly(&night.sessions, &night.earlier, &night.comparisons, &file)?;
-        println!("report: {}", file.display());
+        outln!("report: {}", file.display());
     }
     Ok(night.exit())
 }
@@ -99,14 +99,14 @@ impl Night {
         });
         match found {
             Ok((base, found)) => {
-                print!("{}", compared::text(&found, Style::Terminal { all: false }));
+                out!("{}", compared::text(&found, Style::Terminal { all: false }));
                 let file = |end: &str| out.join(format!("compare-{}.{end}", found.experiment));
                 compare::write(&found, Some(&file("json")), Some(&file("md")))?;
                 self.earlier.extend(base);
                 self.comparisons.push(found);
             }
             // The first night, or all its runs disturbed: there is a report all the same.
-            Err(why) => println!("not compared: {why}"),
+            Err(why) => outln!("not compared: {why}"),
         }
         Ok(())
     }

@@ -21,8 +21,13 @@ pub fn findings(material: &Material) -> Vec<String> {
             Some(false) => "The published shape was not seen again",
             None => continue,
         };
-        let held = arm.claims.iter().filter(|c| c.holds == Some(true)).count();
-        let sentence = format!("{verdict}: {held} of {} claims hold.", arm.claims.len());
+        let count = |holds| arm.claims.iter().filter(|c| c.holds == holds).count();
+        let (held, judged) = (count(Some(true)), arm.claims.len() - count(None));
+        let open = match count(None) {
+            0 => String::new(),
+            n => format!(", {n} cannot be judged"),
+        };
+        let sentence = format!("{verdict}: {held} of {judged} claims hold{open}.");
         all.push(of_arm(&arm.name, sentence, arms.len()));
     }
     for arm in &arms {
