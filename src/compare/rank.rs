@@ -106,7 +106,9 @@ fn double_ranks(values: &[f64]) -> Vec<usize> {
 
 /// Share of all choices of `k` of `ranks` whose sum `counts`.
 fn share(ranks: &[usize], k: usize, counts: impl Fn(usize) -> bool) -> f64 {
-    let most: usize = ranks.iter().sum();
+    let mut sorted = ranks.to_vec();
+    sorted.sort_unstable();
+    let most: usize = sorted.iter().rev().take(k).sum();
     // ways[j][s]: choices of j ranks that sum to s. Floats hold them: 60 over 30 is 1.2e17, and only shares matter.
     let mut ways = vec![vec![0.0_f64; most + 1]; k + 1];
     ways[0][0] = 1.0;
@@ -115,7 +117,7 @@ fn share(ranks: &[usize], k: usize, counts: impl Fn(usize) -> bool) -> f64 {
         reached += rank;
         for j in (1..=k.min(i + 1)).rev() {
             let (fewer, same) = ways.split_at_mut(j);
-            for s in (*rank..=reached).rev() {
+            for s in (*rank..=reached.min(most)).rev() {
                 same[0][s] += fewer[j - 1][s - rank];
             }
         }
