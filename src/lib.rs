@@ -5,6 +5,9 @@
 //! recorded. [`extender`] is a program of its own (the built-in stand-in for HAMi) that nothing else imports, and so is
 //! [`clearer`] (the node clearer).
 
+#[macro_use]
+mod out;
+
 pub mod bench;
 pub mod charts;
 pub mod clearer;

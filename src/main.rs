@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     match runtime {
         Ok(runtime) => runtime.block_on(cli::run(cli)).into(),
         Err(error) => {
-            eprintln!("headroom: can't start: {error}");
+            tracing::error!("can't start: {error}");
             ExitCode::FAILURE
         }
     }

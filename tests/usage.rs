@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -174,6 +176,59 @@ fn an_experiment_files_host_settings_are_used_and_refused_like_options() {
     refuse("{ hami: 'image:' }", &["own.yaml:3", "host.hami"]);
     refuse("{ registry: 'a b' }", &["own.yaml:3", "host.registry"]);
     refuse("{ hamy: auto }", &["own.yaml:3", "host.hamy", "hami"]);
+}
+
+#[test]
+fn folders_for_results_and_cache_are_looked_at_before_anything_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    std::fs::create_dir(dir.join("mine")).unwrap();
+    std::fs::write(dir.join("mine/notes.txt"), "mine").unwrap();
+    refused(dir, &["bench", "--out", "mine"], &["mine", "files in it"]);
+    refused(dir, &["bench", "--out", "mine/notes.txt"], &["no folder"]);
+    std::fs::write(dir.join("mine/summary.json"), "{}").unwrap();
+    refused(dir, &["bench", "--out", "mine"], &["a session already"]);
+    refused(dir, &["setup", "--cache", "a b"], &["a b", "blank"]);
+}
+
+#[test]
+fn sessions_and_clusters_that_are_not_there_are_usage_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    for command in ["show", "plot", "report", "runs"] {
+        refused(dir, &[command, "nosuch"], &["nosuch"]);
+    }
+    refused(dir, &["down", "nosuch"], &["nosuch", "headroom status"]);
+}
+
+#[test]
+fn nobody_listening_is_no_reason_to_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    for args in [&["list"][..], &["bench", "--dry-run"], &["bench", "nosuch"]] {
+        let full = || std::fs::File::create("/dev/full").expect("/dev/full");
+        let status = Command::new(HEADROOM)
+            .args(args)
+            .env("HEADROOM_CACHE", folder.path().join("cache"))
+            .current_dir(folder.path())
+            .stdout(full())
+            .stderr(full())
+            .status()
+            .expect("headroom starts");
+        assert_ne!(status.code(), Some(101), "{args:?} panicked");
+    }
+}
+
+#[test]
+fn a_file_name_that_is_no_text_is_a_file_name_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(HEADROOM)
+        .args(["bench", "--dry-run", "--out"])
+        .arg(OsStr::from_bytes(b"o\xff"))
+        .env("HEADROOM_CACHE", folder.path().join("cache"))
+        .current_dir(folder.path())
+        .output()
+        .expect("headroom starts");
+    assert_eq!(output.status.code(), Some(0), "{}", messages(&output));
 }
 
 #[test]

@@ -12,7 +12,11 @@ pub fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
         [cluster::KUBE_SCHEDULER, cluster::HAMI, cluster::KUEUE]
             .map(|c| (c.into(), 0))
             .into();
-    for exit in exits.iter().filter(|e| e.cause != Cause::Stopped) {
+    // The substrate has no supervisor: what ends there is not started again.
+    let own = |e: &&Exit| {
+        e.cause != Cause::Stopped && cluster::SUPERVISED.contains(&e.component.as_str())
+    };
+    for exit in exits.iter().filter(own) {
         *restarts.entry(exit.component.clone()).or_default() += 1;
     }
     restarts

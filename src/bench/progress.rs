@@ -34,7 +34,7 @@ impl Progress {
         let bars = screen.as_ref().map(|screen| {
             let style = ProgressStyle::with_template("{wide_msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner());
-            (0..=totals.len())
+            (0..2 + totals.iter().filter(|n| **n > 0).count())
                 .map(|_| screen.add(ProgressBar::new_spinner().with_style(style.clone())))
                 .collect()
         });
@@ -49,16 +49,23 @@ impl Progress {
 
     /// Shows a snapshot. `restarts` counts those of all supervised components so far.
     pub fn show(&mut self, live: &Live, restarts: u32) {
-        let left = (self.expected_secs - live.at_secs).max(0.0);
+        let left = self.expected_secs - live.at_secs;
+        let left = if left > 0.0 {
+            format!("about {left:.0} s left")
+        } else {
+            format!("{:.0} s longer than expected", -left)
+        };
         let head = format!(
-            "t = {:.0} s, about {left:.0} s left, {restarts} restarts",
+            "t = {:.0} s, {left}, {restarts} restarts",
             live.at_secs.max(0.0)
         );
         match &self.bars {
             Some(bars) => {
                 bars[0].set_message(head);
-                for ((bar, tenant), total) in bars[1..].iter().zip(&live.tenants).zip(&self.totals)
-                {
+                bars[1].set_message(columns(HEAD));
+                let teams = live.tenants.iter().zip(&self.totals);
+                let teams = teams.filter(|(_, total)| **total > 0);
+                for (bar, (tenant, total)) in bars[2..].iter().zip(teams) {
                     bar.set_message(tenant_line(tenant, *total, true));
                 }
             }
@@ -71,7 +78,7 @@ impl Progress {
                     .filter(|(_, total)| **total > 0)
                     .map(|(tenant, total)| tenant_line(tenant, *total, false))
                     .collect();
-                eprintln!("{head} | {}", teams.join(" | "));
+                errln!("{head} | {}", teams.join(" | "));
             }
             None => {}
         }
@@ -85,28 +92,99 @@ impl Progress {
     }
 }
 
+/// What the columns of [`tenant_line`] say. Cards are those on bound pods, and those for which quota is held where that is
+/// more; experiments wait without quota + with quota and no machine yet; latency is that of what was bound so far.
+const HEAD: [&str; 6] = [
+    "team",
+    "stage",
+    "cards/quota",
+    "waiting",
+    "done",
+    "bound p50/p95",
+];
+
+/// Cells in less than 80 columns.
+fn columns(cells: [&str; 6]) -> String {
+    let [team, stage, cards, waiting, done, bound] = cells;
+    format!("{team:<11.11} {stage:<11.11} {cards:<17} {waiting:<8} {done:<8} {bound}")
+}
+
+/// Where a team stands.
 fn tenant_line(tenant: &LiveTenant, total: u32, aligned: bool) -> String {
+    let ended = tenant.done + tenant.failed;
     let place = match (&tenant.stage, tenant.round) {
+        _ if ended == total => "done".into(),
         (Some(stage), Some(round)) => format!("{stage} #{}", round + 1),
         _ => "idle".into(),
     };
-    let quota = tenant.cards.quota.map_or("-".into(), |q| q.to_string());
-    let done = format!("{}/{total} done", tenant.done + tenant.failed);
-    let cards = format!("{}/{quota} cards", tenant.cards.bound);
-    let pending = format!("{} waiting", tenant.waiting + tenant.admitted);
-    let bound = match (tenant.bound_p50_secs, tenant.bound_p95_secs) {
-        (Some(p50), Some(p95)) => format!("bound p50/p95 {p50:.2}/{p95:.2} s"),
-        _ => "nothing bound yet".into(),
+    let cards = &tenant.cards;
+    let quota = cards.quota.map_or("-".into(), |q| q.to_string());
+    let held = if cards.admitted > cards.bound {
+        format!(" held {}", cards.admitted)
+    } else {
+        String::new()
     };
+    let bound = match (tenant.bound_p50_secs, tenant.bound_p95_secs) {
+        (Some(p50), Some(p95)) => format!("{p50:.1}/{p95:.1} s"),
+        _ => "-".into(),
+    };
+    let (name, bound_cards) = (&tenant.name, cards.bound);
     if aligned {
-        format!(
-            "{:<12} {place:<14} {cards:>14} {pending:>12} {done:>14}  {bound}",
-            tenant.name
-        )
+        let cards = format!("{bound_cards}/{quota}{held}");
+        let waiting = format!("{}+{}", tenant.waiting, tenant.admitted);
+        let done = format!("{ended}/{total}");
+        columns([name, &place, &cards, &waiting, &done, &bound])
     } else {
         format!(
-            "{} {place}: {cards}, {pending}, {done}, {bound}",
-            tenant.name
+            "{name} {place}: {bound_cards}/{quota} cards{held}, {}+{} waiting, {ended}/{total} done, bound p50/p95 {bound}",
+            tenant.waiting, tenant.admitted
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observer::LiveCards;
+
+    #[test]
+    fn a_teams_line_fits_a_terminal_of_80_columns() {
+        let tenant = LiveTenant {
+            name: "workstation".into(),
+            stage: Some("validate".into()),
+            round: Some(0),
+            waiting: 104,
+            admitted: 24,
+            done: 99,
+            cards: LiveCards {
+                quota: Some(312),
+                bound: 128,
+                admitted: 240,
+                ..LiveCards::default()
+            },
+            bound_p50_secs: Some(173.7),
+            bound_p95_secs: Some(313.9),
+            ..LiveTenant::default()
+        };
+        let line = tenant_line(&tenant, 113, true);
+        assert!(
+            line.chars().count() < 80,
+            "{}: {line}",
+            line.chars().count()
+        );
+        for part in [
+            "validate #1",
+            "128/312 held 240",
+            "104+24",
+            "99/113",
+            "173.7/313.9",
+        ] {
+            assert!(line.contains(part), "{part} is not in {line}");
+        }
+        let done = LiveTenant {
+            done: 113,
+            ..tenant
+        };
+        assert!(tenant_line(&done, 113, true).contains("done"));
     }
 }

@@ -94,7 +94,7 @@ pub async fn run(
         clearer::start(&cluster, plan, &writer).await?;
     }
     let bring_up_secs = started.elapsed().as_secs_f64();
-    eprintln!("cluster ready in {bring_up_secs:.1} s");
+    errln!("cluster ready in {bring_up_secs:.1} s");
 
     let clock = Clock::new();
     let seen = observe(job.plan, &cluster, &client, &clock, &writer, cancel).await?;
@@ -106,7 +106,7 @@ pub async fn run(
         let exits = cluster.exits();
         let (id, kubeconfig) = (cluster.id().to_owned(), cluster.kubeconfig());
         cluster.keep()?;
-        eprintln!(
+        errln!(
             "cluster {id} is left up: export KUBECONFIG={}",
             kubeconfig.display()
         );
@@ -181,7 +181,7 @@ pub async fn bring_up(
         state_root: bench.state_root.clone(),
         logs: logs.to_owned(),
     };
-    cluster::bring_up(spec, &|note| eprintln!("  {note}"), cancel.clone()).await
+    cluster::bring_up(spec, &|note| errln!("  {note}"), cancel.clone()).await
 }
 
 /// What came of the observation.

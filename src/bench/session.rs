@@ -80,7 +80,7 @@ pub async fn session(
         None => under_runs(started, &summary)?,
     };
     let dir = writer.dir().to_owned();
-    eprintln!("session folder: {}", dir.display());
+    errln!("session folder: {}", dir.display());
     let disk = dir.clone();
     let machine = tokio::task::spawn_blocking(move || machine::fingerprint(&disk))
         .await
@@ -98,13 +98,13 @@ pub async fn session(
             folder: format!("{}-{repeat}", plan.arm),
             keep: order.host.keep && number == last,
         };
-        eprintln!(
+        errln!(
             "run {number} of {last}: arm {}, repeat {repeat}; {}",
             plan.arm,
             bench.hami.label()
         );
         let (done, records) = run::run(bench, &job, &writer, &machine, cancel).await?;
-        println!("{}", table::run_table(&done, plan, &summary));
+        let shown = table::run_table(&done, plan, &summary);
         interrupted = cancel.is_cancelled();
         if !interrupted {
             judged.push(Judged::new(&done, &records));
@@ -114,11 +114,12 @@ pub async fn session(
         summary.meaning = judge::meaning(&order.expect, &summary.arms);
         summary.complete = number == last && !interrupted;
         writer.summary(&summary)?;
+        outln!("{shown}");
         if interrupted {
             break;
         }
     }
-    println!("{}", table::verdicts(&summary));
+    outln!("{}", table::verdicts(&summary));
     Ok(Ended {
         summary,
         dir,

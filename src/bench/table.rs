@@ -6,25 +6,19 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use crate::plan::{Plan, TenantPlan};
-use crate::run_folder::{Latency, Percentile, RunSummary, Summary, TenantSummary};
+use crate::plan::{CARDS_PER_NODE, Plan, TenantPlan};
+use crate::run_folder::{FreeCards, Latency, Percentile, RunSummary, Summary, TenantSummary};
 
 /// Renders one run of a session: what it is, the table, what restarted, what disturbed it. `plan` is the run's own.
 #[must_use]
 pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
-    let quick = if session.quick {
-        ", QUICK: a first look, not comparable"
-    } else if plan.rescaled {
-        " (not the experiment's own: nothing was published for it)"
-    } else {
-        ""
-    };
     let mut text = format!(
-        "{} / {}, repeat {}, compression {}{quick}\nHAMi: {}\n",
+        "{} / {}, repeat {}, compression {}{}\nHAMi: {}\n",
         session.experiment,
         run.arm,
         run.repeat,
         session.compress,
+        plan.not_comparable(),
         session.hami.label(),
     );
     text += &teams_table(run, plan);
@@ -93,7 +87,7 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
         }
     };
     row("makespan, s", &|t| secs(t.makespan_secs));
-    row("  published", &|t| secs(published(t, "makespan_secs")));
+    row("  published", &|t| beside(t, published(t, "makespan_secs")));
     row("  ÷ dedicated", &|t| ratio(t.makespan_secs, dedicated));
     row("  published ÷ dedicated", &|t| {
         let base = plan.tenants.iter().find(|d| d.name == "dedicated");
@@ -102,7 +96,7 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
             ratio(published(t, "makespan_secs"), base)
         })
     });
-    row("  ideal (no control plane)", &|t| secs(t.ideal_secs));
+    row("  ideal (no control plane)", &|t| beside(t, t.ideal_secs));
     row("  control plane's share", &|t| {
         secs(
             t.makespan_secs
@@ -204,25 +198,38 @@ fn calls(run: &RunSummary) -> String {
     format!("{table}\nmeasured: {measured} pods/s bound\n")
 }
 
-/// Why whole machines found no place: idle cards, and on how many machines they were.
+/// Why whole machines found no place: idle cards, and on how many machines they were, once for all that saw the same.
 fn unplaced(run: &RunSummary) -> String {
-    let mut text = String::new();
+    let mut alike: Vec<(&str, &FreeCards, u32)> = Vec::new();
     for request in &run.unplaced {
-        let free = &request.at_end;
+        let (team, free) = (request.tenant.as_str(), &request.at_end);
+        match alike.iter_mut().find(|(t, f, _)| *t == team && *f == free) {
+            Some((.., n)) => *n += 1,
+            None => alike.push((team, free, 1)),
+        }
+    }
+    let mut text = String::new();
+    for (team, free, n) in alike {
+        let whole = free.machines.get(&CARDS_PER_NODE).copied().unwrap_or(0);
         let machines: Vec<String> = free
             .machines
             .iter()
             .map(|(cards, n)| format!("{n} × {cards}"))
             .collect();
-        let share = free
-            .unusable_share
-            .map_or(NOTHING.into(), |s| format!("{:.0} %", s * 100.0));
+        let why = if whole > 0 {
+            format!("{whole} machines were idle, so it was for lack of time and not of room")
+        } else {
+            let share = free
+                .unusable_share
+                .map_or(NOTHING.into(), |s| format!("{:.0} %", s * 100.0));
+            format!(
+                "{} cards were idle, {share} of them on machines in use",
+                free.idle_cards
+            )
+        };
         let _ = writeln!(
             text,
-            "{} {} found no whole machine: {} cards idle, {share} of them on machines in use (machines × idle cards: {})",
-            request.tenant,
-            request.name,
-            free.idle_cards,
+            "{team}: {n} whole-machine requests were not placed; {why} (machines × idle cards: {})",
             machines.join(", "),
         );
     }
@@ -277,6 +284,11 @@ const NOTHING: &str = "-";
 
 fn secs(value: Option<f64>) -> String {
     value.map_or(NOTHING.into(), |v| format!("{v:.1}"))
+}
+
+/// What stands beside a makespan, where there is one.
+fn beside(team: &TenantSummary, value: Option<f64>) -> String {
+    secs(value.filter(|_| team.makespan_secs.is_some()))
 }
 
 fn whole(value: Option<f64>) -> String {

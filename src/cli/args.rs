@@ -47,7 +47,7 @@ pub enum Command {
     #[command(after_help = "Example: headroom doctor")]
     Doctor,
     /// Bring a cluster up and leave it running, to look into with kubectl
-    #[command(after_help = "Example: eval \"$(headroom up)\"; kubectl get nodes; headroom down")]
+    #[command(after_help = "Example: eval \"$(headroom up)\" && kubectl get nodes; headroom down")]
     Up(UpArgs),
     /// List the clusters that are running and their components
     #[command(after_help = "Example: headroom status")]
@@ -105,7 +105,7 @@ pub enum Command {
     },
     /// Run the built-in HAMi-compatible scheduler extender alone (it takes HAMi's flags)
     #[command(
-        after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread"
+        after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread --device-config-file=manifests/hami-device-config.yaml"
     )]
     Extender(extender::Args),
     /// Run the node clearer alone: it empties a machine for a waiting whole-machine request

@@ -1,17 +1,19 @@
 //! `headroom bench`.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs};
 use super::setting::{self, Setting};
-use super::{Exit, Interrupted, Place, signals};
+use super::{Exit, Place, signals};
 use crate::bench::{self, Bench, Order};
-use crate::cluster::{self, ClusterError, Programs};
+use crate::cluster::{self, Programs};
 use crate::components::{self, Cache, Components, Hami, Progress};
-use crate::plan::{self, Overrides, Plan};
+use crate::plan::{self, Overrides};
+use crate::run_folder::files;
 use crate::run_folder::info::Program;
 use crate::tenants;
 
@@ -29,9 +31,7 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
         orders.push(order(name, place, &args)?);
     }
     if args.dry_run {
-        for (order, _) in &orders {
-            dry_run(&order.plans)?;
-        }
+        dry_run(&orders)?;
         return Ok(Exit::Done);
     }
     // Asked before anything is built: a wrong path is told at once.
@@ -43,13 +43,10 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
             settings.push((setting, cache, hami));
         }
     }
-    eprintln!("{}", expectation(&orders, &settings));
+    errln!("{}", expectation(&orders, &settings));
     let mut benches = Vec::new();
     for (setting, cache, hami) in &settings {
-        match prepare(&setting.place, cache, hami).await {
-            Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
-            bench => benches.push(bench?),
-        }
+        benches.push(prepare(&setting.place, cache, hami).await?);
     }
     let mut exit = Exit::Done;
     for (order, setting) in &orders {
@@ -57,13 +54,8 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
         let Some((_, bench)) = ready.find(|((known, ..), _)| *known == setting) else {
             continue; // every order's setting is among them
         };
-        let ended = match bench::session(bench, order, signals::stop()).await {
-            Err(error) if matches!(error.downcast_ref(), Some(ClusterError::Cancelled)) => {
-                return Ok(Exit::Interrupted);
-            }
-            ended => ended?,
-        };
-        eprintln!("results: {}", ended.dir.display());
+        let ended = bench::session(bench, order, signals::stop()).await?;
+        errln!("results: {}", ended.dir.display());
         if ended.interrupted {
             return Ok(Exit::Interrupted);
         }
@@ -72,6 +64,13 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
         }
     }
     Ok(exit)
+}
+
+/// This command, to be recorded.
+pub fn command_line() -> Vec<String> {
+    std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// What is to be done for one experiment.
@@ -92,17 +91,46 @@ fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Order, 
     });
     let mut host = setting::host(place, &args.shape, &experiment);
     host.out = out.or(host.out);
+    if let Some(out) = &host.out {
+        untaken(out)?;
+    }
     host.keep |= args.keep;
     let setting = Setting::new(&host, &experiment)?;
     let plans = plan::plans(&experiment, &overrides)?;
+    if args.quick && !plans.iter().any(|plan| plan.quick) {
+        let name = &experiment.name;
+        errln!("note: --quick changes nothing in {name}, which has no timeline");
+    }
     let order = Order {
         expect: experiment.expected(&plans, &overrides),
         plans,
         experiment: experiment.name,
         host,
-        command: std::env::args().collect(),
+        command: command_line(),
     };
     Ok((order, setting))
+}
+
+/// A session's folder that cannot be one.
+#[derive(Debug, thiserror::Error)]
+#[error("--out {}: {problem}; name a new folder or an empty one", path.display())]
+pub struct Taken {
+    path: PathBuf,
+    problem: &'static str,
+}
+
+/// Checks that a session's folder is new or empty.
+fn untaken(path: &Path) -> Result<(), Taken> {
+    let problem = match path.read_dir().map(|mut entries| entries.next().is_some()) {
+        Ok(true) if path.join(files::SUMMARY).exists() => "it holds a session already",
+        Ok(true) => "there are files in it",
+        Err(error) if error.kind() == ErrorKind::NotADirectory => "it is no folder",
+        _ => return Ok(()),
+    };
+    Err(Taken {
+        path: path.to_owned(),
+        problem,
+    })
 }
 
 /// What the options that shape a cluster say.
@@ -181,11 +209,6 @@ fn recorded(components: &Components, hami: &Hami) -> BTreeMap<String, Program> {
 
 /// How long it will all take, for the line at the start.
 fn expectation(orders: &[(Order, Setting)], settings: &[(&Setting, Cache, Hami)]) -> String {
-    let plans = || orders.iter().flat_map(|(order, _)| &order.plans);
-    let run: f64 = plans()
-        .map(|plan| f64::from(plan.repeats) * (plan::expected_secs(plan) + AROUND_A_RUN_SECS))
-        .sum();
-    let runs: u32 = plans().map(|plan| plan.repeats).sum();
     let (mut missing, mut setup_secs) = (Vec::new(), 0);
     for (setting, cache, _) in settings {
         if setting.place.components.is_none() {
@@ -200,7 +223,7 @@ fn expectation(orders: &[(Order, Setting)], settings: &[(&Setting, Cache, Hami)]
         let missing = missing.join(", ");
         format!("set-up: building {missing}, about {setup_secs} s")
     };
-    format!("{setup}; {runs} run(s): about {}", minutes(run))
+    format!("{setup}; {}", all_runs(orders))
 }
 
 /// A duration for people, e.g. `19 min 30 s`.
@@ -208,19 +231,28 @@ pub fn minutes(secs: f64) -> String {
     format!("{:.0} min {:02.0} s", (secs / 60.0).floor(), secs % 60.0)
 }
 
-fn dry_run(plans: &[Plan]) -> anyhow::Result<()> {
-    for plan in plans {
-        println!("{}", plan.describe());
-        println!(
-            "expected    {:.0} s",
-            plan::expected_secs(plan) + AROUND_A_RUN_SECS
-        );
-        println!("objects");
+fn dry_run(orders: &[(Order, Setting)]) -> anyhow::Result<()> {
+    for plan in orders.iter().flat_map(|(order, _)| &order.plans) {
+        outln!("{}", plan.describe());
+        outln!("objects");
         for object in tenants::objects(plan) {
-            println!("---\n{}", serde_saphyr::to_string(&object)?);
+            outln!("---\n{}", serde_saphyr::to_string(&object)?);
         }
     }
+    outln!("in all: {}, set-up not counted", all_runs(orders));
     Ok(())
+}
+
+/// How many runs there are and how long they take, bring-up and tear-down included.
+fn all_runs(orders: &[(Order, Setting)]) -> String {
+    let plans = || orders.iter().flat_map(|(order, _)| &order.plans);
+    let secs = plans()
+        .map(|plan| f64::from(plan.repeats) * (plan::expected_secs(plan) + AROUND_A_RUN_SECS))
+        .sum();
+    match plans().map(|plan| plan.repeats).sum() {
+        1 => format!("1 run, about {}", minutes(secs)),
+        n => format!("{n} runs, about {}", minutes(secs)),
+    }
 }
 
 /// Says how a set-up goes on: one line that is overwritten on a terminal, plain lines elsewhere.
@@ -235,6 +267,6 @@ pub fn setup_report() -> impl FnMut(Progress) + Send {
         (Some(bar), _) => bar.println(news.to_string()),
         // Each second would be too much for a log.
         (None, Progress::Running { elapsed, .. }) if elapsed.as_secs() % 10 != 0 => {}
-        (None, _) => eprintln!("{news}"),
+        (None, _) => errln!("{news}"),
     }
 }

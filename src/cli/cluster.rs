@@ -3,9 +3,9 @@
 use super::args::UpArgs;
 use super::bench::{prepare, shape_overrides};
 use super::setting::{self, Setting};
-use super::{Exit, Interrupted, Place, signals};
+use super::{Exit, Place, signals};
 use crate::bench::run::{USER_AGENT, bring_up};
-use crate::cluster::{self, ClusterError, SessionState};
+use crate::cluster::{self, SessionState};
 use crate::{plan, tenants};
 
 /// Brings a cluster with an experiment's teams up, leaves it running, and prints the line that points kubectl at it.
@@ -13,6 +13,15 @@ use crate::{plan, tenants};
 /// # Errors
 /// As a run's bring-up.
 pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
+    let ended = brought_up(place, args).await;
+    if ended.is_err() {
+        // Whoever evaluates this must not go on with the cluster that they were logged into before.
+        outln!("export KUBECONFIG=/dev/null; false");
+    }
+    ended
+}
+
+async fn brought_up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
     let experiment = plan::load(&args.experiment)?;
     let plans = plan::plans(&experiment, &shape_overrides(&args.shape))?;
     let Some(plan) = plans.first() else {
@@ -25,28 +34,22 @@ pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
     let setting = Setting::new(&host, &experiment)?;
     let cache = setting.place.open()?;
     let hami = setting.find_hami(&cache).await?;
-    let bench = match prepare(&setting.place, &cache, &hami).await {
-        Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
-        bench => bench?,
-    };
+    let bench = prepare(&setting.place, &cache, &hami).await?;
     // Not in the session's own folder, which `down` removes: whoever asks why a component died wants its log.
     let logs = cache.folder().join("up-logs");
     let _ = std::fs::remove_dir_all(&logs);
-    let cluster = match bring_up(&bench, plan, &logs, signals::stop()).await {
-        Err(ClusterError::Cancelled) => return Ok(Exit::Interrupted),
-        cluster => cluster?,
-    };
+    let cluster = bring_up(&bench, plan, &logs, signals::stop()).await?;
     let client = cluster.client(USER_AGENT).await?;
     tenants::apply(&client, &tenants::objects(plan)).await?;
     tenants::admissible(&client, plan).await?;
     let (id, kubeconfig) = (cluster.id().to_owned(), cluster.kubeconfig());
     let secs = cluster.bring_up_secs();
     cluster.keep()?;
-    eprintln!(
+    errln!(
         "cluster {id} is up after {secs:.1} s; logs in {}; `headroom down` ends it",
         logs.display()
     );
-    println!("export KUBECONFIG={}", kubeconfig.display());
+    outln!("export KUBECONFIG={}", kubeconfig.display());
     Ok(Exit::Done)
 }
 
@@ -58,10 +61,10 @@ pub fn status(place: &Place) -> anyhow::Result<Exit> {
     let cache = place.open()?;
     let sessions = cluster::list(&Place::state_root(&cache))?;
     if sessions.is_empty() {
-        println!("no cluster is running; `headroom up` brings one up");
+        outln!("no cluster is running; `headroom up` brings one up");
     }
     for session in sessions {
-        print!("{}", describe(&session));
+        out!("{}", describe(&session));
     }
     Ok(Exit::Done)
 }
@@ -97,10 +100,10 @@ pub fn down(place: &Place, id: Option<&str>) -> anyhow::Result<Exit> {
     let cache = place.open()?;
     let ended = cluster::down(&Place::state_root(&cache), id)?;
     if ended.is_empty() {
-        println!("no cluster was left running");
+        outln!("no cluster was left running");
     }
     for id in ended {
-        println!("{id} is down");
+        outln!("{id} is down");
     }
     Ok(Exit::Done)
 }

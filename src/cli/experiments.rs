@@ -10,7 +10,11 @@ use crate::plan::{self, Experiment, Overrides, Plan, PlanError};
 pub fn list() -> Result<(), PlanError> {
     for (name, title) in plan::names() {
         let plans = plan::plans(&plan::load(&name)?, &Overrides::default())?;
-        println!("{name:<14} {:>11}  {title}", minutes(expected_secs(&plans)));
+        outln!("{name:<14} {:>11}  {title}", minutes(expected_secs(&plans)));
+        let regimes = plan::load(&name)?.regimes;
+        if !regimes.is_empty() {
+            outln!("{:<27} one alone: {}", "", regimes.join(", "));
+        }
     }
     Ok(())
 }
@@ -21,11 +25,11 @@ pub fn list() -> Result<(), PlanError> {
 /// If there is no such experiment, or its file is wrong.
 pub fn explain(name: &str) -> Result<(), PlanError> {
     let experiment = plan::load(name)?;
-    println!("{}: {}", experiment.name, experiment.title);
+    outln!("{}: {}", experiment.name, experiment.title);
     if !experiment.description.is_empty() {
-        println!("\n{}", experiment.description.trim());
+        outln!("\n{}", experiment.description.trim());
     }
-    println!("\narms");
+    outln!("\narms");
     for arm in &experiment.arms {
         let asked = if arm.on_request {
             " (only with --arm)"
@@ -37,7 +41,7 @@ pub fn explain(name: &str) -> Result<(), PlanError> {
             ..Overrides::default()
         };
         let secs = expected_secs(&plan::plans(&experiment, &overrides)?);
-        println!(
+        outln!(
             "  {:<24} {:>11}  {}{asked}",
             arm.name,
             minutes(secs),
@@ -50,11 +54,11 @@ pub fn explain(name: &str) -> Result<(), PlanError> {
 
 fn published(experiment: &Experiment) {
     if !experiment.expect.published.is_empty() {
-        println!("\npublished");
+        outln!("\npublished");
     }
     for figure in &experiment.expect.published {
         let arm = figure.arm.as_deref().unwrap_or("every arm");
-        println!(
+        outln!(
             "  {arm}: {} {} = {}",
             figure.tenant,
             figure.key(),
@@ -62,7 +66,7 @@ fn published(experiment: &Experiment) {
         );
     }
     if !experiment.expect.shape.is_empty() {
-        println!("\nwhat must hold");
+        outln!("\nwhat must hold");
     }
     for shape in &experiment.expect.shape {
         let arms = if shape.arms.is_empty() {
@@ -70,7 +74,7 @@ fn published(experiment: &Experiment) {
         } else {
             shape.arms.join(", ")
         };
-        println!("  {arms}: {}", shape.claim);
+        outln!("  {arms}: {}", shape.claim);
     }
 }
 

@@ -13,7 +13,7 @@ mod signals;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::cluster::clear_leftovers;
+use crate::cluster::{ClusterError, clear_leftovers};
 use crate::components::{Cache, ComponentsError, Verdict};
 use crate::plan::PlanError;
 use crate::run_folder::ReadError;
@@ -53,7 +53,12 @@ pub async fn run(cli: Cli) -> Exit {
     match Box::pin(dispatch(cli)).await {
         Ok(exit) => exit,
         Err(error) => {
-            eprintln!("headroom: {error:#}");
+            if error.is::<Interrupted>()
+                || matches!(error.downcast_ref(), Some(ClusterError::Cancelled))
+            {
+                return Exit::Interrupted;
+            }
+            errln!("headroom: {}", in_one(&error));
             if is_usage(&error) {
                 Exit::Usage
             } else {
@@ -63,11 +68,26 @@ pub async fn run(cli: Cli) -> Exit {
     }
 }
 
+/// The error with its causes; those that it already quotes are not said again.
+fn in_one(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<PlanError>()
             || cause.is::<ReadError>()
             || cause.is::<results::NoSession>()
+            || cause.is::<bench::Taken>()
+            || matches!(cause.downcast_ref(), Some(ClusterError::Unknown { .. }))
             || cause
                 .downcast_ref::<ComponentsError>()
                 .is_some_and(ComponentsError::is_usage)
@@ -79,6 +99,10 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         cache: cli.cache,
         components: cli.components,
     };
+    // A command that only reads may still be the next one after one that was killed.
+    if !matches!(cli.command, Command::Extender(_) | Command::Clearer(_)) {
+        place.clear_leftovers();
+    }
     match cli.command {
         // Programs under a cluster of their own: they must not touch other clusters' leftovers.
         Command::Extender(args) => {
@@ -100,27 +124,32 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         }
         Command::Plot { sessions, out } => {
             for path in charts::plot(&results::sessions(&sessions)?, &out)? {
-                println!("{}", path.display());
+                outln!("{}", path.display());
             }
             Ok(Exit::Done)
         }
         Command::Report { sessions, out } => {
             report::write(&results::sessions(&sessions)?, &out)?;
-            println!("{}", out.display());
+            outln!("{}", out.display());
             Ok(Exit::Done)
         }
         Command::Show { session } => {
-            print!("{}", report::show(&results::session(&session)?)?);
+            out!("{}", report::show(&results::session(&session)?)?);
             Ok(Exit::Done)
         }
         Command::Runs { dir } => {
-            print!("{}", report::runs(&dir)?);
+            out!("{}", report::runs(&results::folder(dir)?)?);
             Ok(Exit::Done)
         }
         Command::Bench(args) => bench::bench(&place, args).await,
         Command::Setup => {
             let cache = place.open()?;
-            place.programs(&cache).await?;
+            let components = place.programs(&cache).await?;
+            let number = components.binaries().len();
+            outln!(
+                "{number} programs are ready; cache {}",
+                cache.folder().display()
+            );
             Ok(Exit::Done)
         }
         Command::Up(args) => cluster::up(&place, args).await,
@@ -128,6 +157,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Down { id } => cluster::down(&place, id.as_deref()),
     }
 }
+
+/// Folder of live clusters' state in the cache.
+const SESSIONS: &str = "sessions";
 
 /// Where components and clusters are kept, as the user says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,14 +173,29 @@ impl Place {
     fn open(&self) -> anyhow::Result<Cache> {
         let cache = Cache::open(self.cache.as_deref())?;
         for id in clear_leftovers(&Self::state_root(&cache))? {
-            eprintln!("cleared what a killed command left: {id}");
+            errln!("cleared what a killed command left: {id}");
         }
         Ok(cache)
     }
 
+    /// Clears what killed commands left in the cache, if there is one.
+    fn clear_leftovers(&self) {
+        let Some(folder) = Cache::existing(self.cache.as_deref()) else {
+            return;
+        };
+        match clear_leftovers(&folder.join(SESSIONS)) {
+            Ok(ids) => {
+                for id in ids {
+                    errln!("cleared what a killed command left: {id}");
+                }
+            }
+            Err(error) => errln!("headroom: what a killed command left cannot be cleared: {error}"),
+        }
+    }
+
     /// Folder of live clusters' state.
     fn state_root(cache: &Cache) -> PathBuf {
-        cache.folder().join("sessions")
+        cache.folder().join(SESSIONS)
     }
 
     /// The components, built first where they are missing; Ctrl-C stops the build.
@@ -169,7 +216,7 @@ struct Interrupted;
 
 async fn doctor(place: &Place) -> Exit {
     if let Err(error) = place.open() {
-        eprintln!("headroom: {error:#}");
+        errln!("headroom: {error:#}");
     }
     let checks = components::doctor(place.cache.as_deref(), place.components.as_deref()).await;
     for check in &checks {
@@ -178,9 +225,9 @@ async fn doctor(place: &Place) -> Exit {
             Verdict::Warn => "warn",
             Verdict::Fail => "FAIL",
         };
-        println!("{mark} {}: {}", check.name, check.detail);
+        outln!("{mark} {}: {}", check.name, check.detail);
         if let Some(remedy) = &check.remedy {
-            println!("     → {remedy}");
+            outln!("     → {remedy}");
         }
     }
     if checks.iter().any(|c| c.verdict == Verdict::Fail) {

@@ -31,20 +31,48 @@ pub fn session(name: &str) -> Result<PathBuf, NoSession> {
     find(Path::new(RUNS), name)
 }
 
+/// A folder of sessions.
+///
+/// # Errors
+/// If there is no such folder.
+pub fn folder(path: PathBuf) -> Result<PathBuf, NoSession> {
+    if path.is_dir() {
+        return Ok(path);
+    }
+    Err(NoSession {
+        name: path.display().to_string(),
+        problem: "there is no such folder".into(),
+    })
+}
+
 fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
     let no = |problem: String| NoSession {
         name: name.to_owned(),
         problem,
     };
+    let named = || {
+        // As `headroom runs` prints it.
+        let listed = runs.join(name);
+        if Path::new(name).exists() {
+            Ok(PathBuf::from(name))
+        } else if listed.join(files::SUMMARY).is_file() {
+            Ok(listed)
+        } else {
+            Err(no(format!(
+                "there is neither such a folder nor such a session in {}",
+                runs.display()
+            )))
+        }
+    };
     let Some(rest) = name.strip_prefix("latest") else {
-        return Ok(PathBuf::from(name));
+        return named();
     };
     let back: usize = match rest.strip_prefix('~') {
         None if rest.is_empty() => 0,
         Some(number) => number
             .parse()
             .map_err(|_| no("a number follows ~".into()))?,
-        None => return Ok(PathBuf::from(name)),
+        None => return named(),
     };
     let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
     // Sessions are named by their time, so the order of names is that of time.
@@ -88,6 +116,9 @@ mod tests {
                 .contains("2 sessions")
         );
         assert!(find("latest~x").is_err());
-        assert_eq!(find("runs/mine").unwrap(), PathBuf::from("runs/mine"));
+        assert!(find("nosuch").unwrap_err().to_string().contains("neither"));
+        let path = runs.path().join("20260101-000000-a");
+        assert_eq!(find(path.to_str().unwrap()).unwrap(), path);
+        assert!(find("20260101-000000-a").unwrap().starts_with(runs.path()));
     }
 }

@@ -49,12 +49,12 @@ impl Setting {
                 ..
             } = news
             {
-                eprintln!("pulling HAMi's image: layer {number} of {of}");
+                errln!("pulling HAMi's image: layer {number} of {of}");
             }
         };
         let (hami, which) =
             components::resolve_hami(&self.hami, &self.registry, cache, &report).await?;
-        eprintln!("{which}");
+        errln!("{which}");
         Ok(hami)
     }
 }

@@ -14,6 +14,7 @@ pub fn stop() -> &'static CancellationToken {
             SignalKind::interrupt(),
             SignalKind::terminate(),
             SignalKind::hangup(),
+            SignalKind::quit(),
         ] {
             let stop = stop.clone();
             match signal(kind) {
@@ -21,13 +22,13 @@ pub fn stop() -> &'static CancellationToken {
                     tokio::spawn(async move {
                         while signals.recv().await.is_some() {
                             if !stop.is_cancelled() {
-                                eprintln!("stopping: taking the cluster down");
+                                errln!("stopping: ending everything that was started");
                             }
                             stop.cancel();
                         }
                     });
                 }
-                Err(error) => eprintln!("headroom: signals are not handled: {error}"),
+                Err(error) => errln!("headroom: signals are not handled: {error}"),
             }
         }
         stop

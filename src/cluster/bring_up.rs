@@ -70,9 +70,13 @@ pub async fn bring_up(
         };
         match assembled {
             Ok(()) => break supervisor,
-            // Ports were free when they were chosen, and someone was faster.
-            Err(error) if error.is_port_clash() && !tried => {
-                notes("a port was taken meanwhile, trying others");
+            // Ports were free when they were chosen, and someone was faster; or the machine was too busy for a moment.
+            Err(error) if (error.is_port_clash() || error.is_impatience()) && !tried => {
+                notes(if error.is_port_clash() {
+                    "a port was taken meanwhile, trying others"
+                } else {
+                    "the API server was slow to start and a component gave up on it, trying again"
+                });
                 tried = true;
                 drop(supervisor);
                 session.reset();
@@ -236,12 +240,7 @@ async fn answers(client: &Client, path: &str) -> Result<(), String> {
 async fn death(supervisor: &Supervisor, logs: &Path) -> ClusterError {
     loop {
         if let Some(exit) = supervisor.exits().into_iter().next() {
-            let lines = exit.last_lines.as_slice();
-            let from = lines.len().saturating_sub(super::error::TAIL_LINES);
-            let tail = match &lines[from..] {
-                [] => "(it wrote nothing)".to_owned(),
-                lines => lines.join("\n"),
-            };
+            let tail = super::error::tail_text(&exit.last_lines);
             return ClusterError::Died {
                 how: exit.how(),
                 log: log_of(logs, &exit.component),

@@ -3,7 +3,23 @@
 use std::path::PathBuf;
 
 /// Lines of a component's log that an error shows.
-pub(super) const TAIL_LINES: usize = 15;
+const TAIL_LINES: usize = 15;
+
+/// Characters of such a line that an error shows.
+const TAIL_COLUMNS: usize = 240;
+
+/// The last lines of what a component wrote as one text, long ones cut short: some print a page in one line.
+pub(super) fn tail_text(lines: &[String]) -> String {
+    let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    if last.is_empty() {
+        return "(it wrote nothing)".to_owned();
+    }
+    let cut = |line: &String| match line.char_indices().nth(TAIL_COLUMNS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.clone(),
+    };
+    last.iter().map(cut).collect::<Vec<_>>().join("\n")
+}
 
 /// Why a cluster did not come up, or could not be listed or removed. Each is one clear line; where a component is to
 /// blame the last lines of its log follow.
@@ -97,6 +113,13 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
+    /// Whether a part of the substrate gave up on an API server that was slow to answer, as on a busy machine. Nothing
+    /// restarts the substrate; a kubelet would.
+    pub(super) fn is_impatience(&self) -> bool {
+        matches!(self, Self::Died { tail, .. }
+            if tail.contains("apiserver being healthy") || tail.contains("timed out waiting"))
+    }
+
     /// Whether a port that was free a moment ago had been taken by someone else: worth one more try.
     pub(super) fn is_port_clash(&self) -> bool {
         matches!(self, Self::Died { tail, .. } if tail.contains("address already in use"))

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::{ClusterError, Programs, error::TAIL_LINES, manifest, supervisor};
+use super::{ClusterError, Programs, error::tail_text, manifest, supervisor};
 use crate::plan::{ClientLimit, HardwarePlan, Plan};
 
 /// kwokctl's name for the cluster; each session has a kwokctl folder of its own.
@@ -144,15 +144,9 @@ async fn run_kwokctl(
     Err(ClusterError::Died {
         component: "kwokctl".into(),
         how: format!("failed ({status})"),
-        tail: tail_text(&log),
+        tail: tail_text(&supervisor::tail(&log, 0)),
         log,
     })
-}
-
-/// The last lines of a log as one text.
-pub(super) fn tail_text(log: &Path) -> String {
-    let lines = supervisor::tail(log, 0);
-    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
 fn audit_policy(session: &Path) -> PathBuf {

@@ -53,12 +53,29 @@ impl Cache {
         };
         fs::create_dir_all(&folder).map_err(unusable)?;
         let folder = folder.canonicalize().map_err(unusable)?;
+        let blank = |b: &u8| b.is_ascii_whitespace();
+        if folder.as_os_str().as_encoded_bytes().iter().any(blank) {
+            return Err(ComponentsError::Cache {
+                path: folder,
+                problem: "kwokctl, which keeps clusters there, takes no path with a blank"
+                    .to_owned(),
+            });
+        }
         probe(&folder).map_err(unusable)?;
         Ok(Self {
             folder,
             path: std::env::var_os("PATH").unwrap_or_default(),
             go_env: Vec::new(),
         })
+    }
+
+    /// The folder that [`Cache::open`] would open, if it is there.
+    #[must_use]
+    pub fn existing(folder: Option<&Path>) -> Option<PathBuf> {
+        let folder = folder
+            .map(Path::to_owned)
+            .or_else(|| default_folder(|name| std::env::var_os(name)))?;
+        folder.is_dir().then_some(folder)
     }
 
     /// The same cache with another `PATH`, on which `go` is looked for.

@@ -79,8 +79,9 @@ impl Collect {
             let ended = a.ended_secs.or(a.released_secs);
             let steps = [
                 (Phase::Pod, a.admitted_secs, a.pod_created_secs),
-                (Phase::Bind, a.pod_created_secs, a.bind_secs()),
-                (Phase::Start, a.bind_secs(), a.running_secs),
+                // Both ends by the same watch: against the audit log's stamp each would be off by the watch's lag.
+                (Phase::Bind, a.pod_created_secs, a.watched_bind_secs()),
+                (Phase::Start, a.watched_bind_secs(), a.running_secs),
             ];
             for (phase, from, to) in steps {
                 // As above: what comes before success happened.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use super::{ClientLimit, Plan, QuotaPlan, RoundStart, Stage, TenantPlan, expected_secs};
 
 impl Plan {
@@ -14,6 +16,16 @@ impl Plan {
         text
     }
 
+    /// What to say beside the compression where no figure was published for it.
+    #[must_use]
+    pub fn not_comparable(&self) -> &'static str {
+        match (self.quick, self.rescaled) {
+            (true, _) => " (QUICK: a first look, not comparable with a full run)",
+            (false, true) => " (not the experiment's own: nothing was published for it)",
+            (false, false) => "",
+        }
+    }
+
     fn write(&self, f: &mut String) -> std::fmt::Result {
         writeln!(
             f,
@@ -22,17 +34,12 @@ impl Plan {
             self.arm,
             runs(self.repeats)
         )?;
-        let quick = if self.quick {
-            " (quick: a first look, not comparable)"
-        } else if self.rescaled {
-            " (not the experiment's own: nothing was published for it)"
-        } else {
-            ""
-        };
         writeln!(
             f,
-            "compress    {}{quick}, seed {}",
-            self.compress, self.seed
+            "compress    {}{}, seed {}",
+            self.compress,
+            self.not_comparable(),
+            self.seed
         )?;
         let groups: Vec<String> = self
             .cluster
@@ -48,9 +55,9 @@ impl Plan {
         )?;
         writeln!(
             f,
-            "HAMi        nodes {:?}, cards {:?}, limit {}, handshake {}",
-            self.hami.node_policy,
-            self.hami.gpu_policy,
+            "HAMi        nodes {}, cards {}, limit {}, handshake {}",
+            written(self.hami.node_policy),
+            written(self.hami.gpu_policy),
             limit(self.hami.limit),
             if self.hami.stamp_handshake {
                 "stamped"
@@ -60,8 +67,8 @@ impl Plan {
         )?;
         writeln!(
             f,
-            "Kueue       quota in {:?}, limit {}",
-            self.kueue.quota_unit,
+            "Kueue       quota in {}, limit {}",
+            written(self.kueue.quota_unit),
             limit(self.kueue.limit)
         )?;
         writeln!(
@@ -97,12 +104,12 @@ impl Plan {
         };
         writeln!(
             f,
-            "ends        {end}; given up after {:.0} s",
+            "ends        {end}; what is not done after {:.0} s is given up",
             self.give_up_secs
         )?;
         writeln!(
             f,
-            "expected    {:.0} s a run, set-up not counted",
+            "expected    {:.0} s a run, bring-up not counted",
             expected_secs(self)
         )
     }
@@ -197,8 +204,14 @@ fn in_words(quota: &QuotaPlan) -> String {
     if let Some(cards) = quota.lending_limit_cards {
         let _ = write!(text, ", lends {cards} at most");
     }
-    let _ = write!(text, ", reclaims {:?}", quota.reclaim_within_cohort);
+    let _ = write!(text, ", reclaims {}", written(quota.reclaim_within_cohort));
     text
+}
+
+/// A setting as it is written in an experiment file.
+fn written(setting: impl Serialize) -> String {
+    let value = serde_json::to_value(setting).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
 }
 
 fn limit(limit: ClientLimit) -> String {

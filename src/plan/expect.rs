@@ -71,6 +71,18 @@ pub enum Predicate {
     SomeUnbound(Requests),
 }
 
+impl Predicate {
+    /// Teams whose figures it is about.
+    #[must_use]
+    pub fn tenants(&self) -> Vec<&str> {
+        match self {
+            Self::Within(within) => vec![&within.of.tenant],
+            Self::Ratio(ratio) => vec![&ratio.of.tenant, &ratio.to.tenant],
+            Self::AllBound(of) | Self::SomeUnbound(of) => vec![&of.tenant],
+        }
+    }
+}
+
 /// A figure within bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

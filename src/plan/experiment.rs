@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::check::Check;
 use super::error::PlanError;
-use super::expect::Expect;
+use super::expect::{Expect, Shape};
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::host::Host;
@@ -251,6 +251,18 @@ impl Experiment {
             return Expect::default();
         }
         let mut expect = self.expect.clone();
+        let takes_part = |team: &str| {
+            plans
+                .iter()
+                .any(|p| p.tenants.iter().any(|t| t.name == team))
+        };
+        expect.published.retain(|p| takes_part(&p.tenant));
+        let about = |shape: &Shape| shape.holds.tenants().into_iter().all(takes_part);
+        if !expect.shape.iter().all(about) {
+            expect.shape.retain(about);
+            // It sums up all of the claims.
+            expect.meaning.clear();
+        }
         if overrides.nodes.is_some() {
             expect.published.clear();
         }

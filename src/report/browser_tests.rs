@@ -142,7 +142,7 @@ impl Seen {
 #[test]
 fn a_report_is_clean_in_a_browser() {
     let Some(browser) = browser() else {
-        println!(
+        outln!(
             "skipped: none of {} is on the PATH; apt-get install chromium",
             BROWSERS.join(", ")
         );

@@ -23,10 +23,14 @@ pub fn findings(material: &Material) -> Vec<String> {
         } else {
             String::new()
         };
-        let held = arm.claims.iter().filter(|c| c.holds == Some(true)).count();
+        let count = |holds| arm.claims.iter().filter(|c| c.holds == holds).count();
+        let (held, judged) = (count(Some(true)), arm.claims.len() - count(None));
+        let open = match count(None) {
+            0 => String::new(),
+            n => format!(", {n} cannot be judged"),
+        };
         all.push(format!(
-            "{of}{verdict}: {held} of {} claims hold.",
-            arm.claims.len()
+            "{of}{verdict}: {held} of {judged} claims hold{open}."
         ));
     }
     for arm in &arms {

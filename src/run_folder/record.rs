@@ -78,6 +78,13 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// When its pod was seen bound, by the watch that also saw it created and running; the bind time of record if that was
+    /// not seen.
+    #[must_use]
+    pub fn watched_bind_secs(&self) -> Option<f64> {
+        self.bound_secs.or(self.bound_audit_secs)
+    }
+
     /// Bind time of record: the audit log's, or the watch's where there is no audit evidence.
     #[must_use]
     pub fn bind_secs(&self) -> Option<f64> {
