@@ -28,3 +28,11 @@ plots session="runs/examples/regimes":
 # The report of a session as one HTML file; by default of a recorded example.
 report session="runs/examples/regimes":
     cargo run --release -- report {{session}}
+
+# New runs against earlier ones: `just compare latest~1 latest`.
+compare *sessions:
+    cargo run --release -- compare {{sessions}}
+
+# Every experiment with declared metrics, compared with earlier nights, and a report.
+nightly *options:
+    cargo run --release -- nightly {{options}}

@@ -232,6 +232,40 @@ fn a_file_name_that_is_no_text_is_a_file_name_all_the_same() {
 }
 
 #[test]
+fn conformance_says_what_is_missing_or_too_much() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    refused(dir, &["conformance"], &["--hami twice"]);
+    refused(dir, &["conformance", "--hami", "builtin"], &["--against"]);
+    let two = ["conformance", "--hami", "builtin", "--hami", "builtin"];
+    let with = |more: &[&'static str]| [&two[..], more].concat();
+    refused(dir, &with(&["--hami", "builtin"]), &["more than twice"]);
+    refused(dir, &with(&["--repeat", "0"]), &["--repeat"]);
+    refused(
+        dir,
+        &with(&["--scenario", "restrat"]),
+        &["restrat", "nearest: restart"],
+    );
+    std::fs::write(dir.join("torn.json"), "{").unwrap();
+    let held = ["conformance", "--hami", "builtin", "--against"];
+    refused(
+        dir,
+        &[&held[..], &["torn.json"]].concat(),
+        &["torn.json", "--record"],
+    );
+    refused(
+        dir,
+        &[&held[..], &["nowhere.json"]].concat(),
+        &["nowhere.json"],
+    );
+    refused(
+        dir,
+        &with(&["--scenario", "restart", "--against", "torn.json"]),
+        &["torn.json"],
+    );
+}
+
+#[test]
 fn a_dry_run_prints_the_plan_and_starts_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = headroom(
@@ -256,7 +290,17 @@ fn a_dry_run_prints_the_plan_and_starts_nothing() {
 fn every_command_explains_itself_with_an_example() {
     let folder = tempfile::tempdir().unwrap();
     for command in [
-        "bench", "setup", "doctor", "up", "status", "down", "list", "extender",
+        "bench",
+        "setup",
+        "doctor",
+        "up",
+        "status",
+        "down",
+        "list",
+        "conformance",
+        "extender",
+        "compare",
+        "nightly",
     ] {
         let output = headroom(folder.path(), &[command, "--help"]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -177,6 +177,7 @@ pub async fn bring_up(
 ) -> Result<Cluster, cluster::ClusterError> {
     let spec = cluster::Spec {
         plan,
+        parts: cluster::Parts::Whole,
         programs: bench.programs.clone(),
         state_root: bench.state_root.clone(),
         logs: logs.to_owned(),

@@ -136,6 +136,19 @@ impl Arm {
     }
 }
 
+/// `a`, or `a to b` where the values differ when printed: the smallest and the largest of numbers of like length.
+fn span(values: impl Iterator<Item = String>) -> Option<String> {
+    let number = |text: &String| text.parse::<f64>().unwrap_or(f64::NAN);
+    let mut values: Vec<String> = values.collect();
+    values.sort_by(|a, b| number(a).total_cmp(&number(b)));
+    values.dedup();
+    match &values[..] {
+        [] => None,
+        [one] => Some(one.clone()),
+        [first, .., last] => Some(format!("{first} to {last}")),
+    }
+}
+
 /// For each limit how many were bound, over its arms, and how many it allows.
 fn finding(arms: &[Arm]) -> String {
     let mut limits: Vec<ClientLimit> = Vec::new();
@@ -159,13 +172,17 @@ fn finding(arms: &[Arm]) -> String {
         };
         let (bound, of) = (range(least, most), range(fewest, asked));
         let end = own().map(|a| a.end_secs).fold(0.0, f64::max);
-        let allowed = own().find_map(|a| Some((a.calls?, a.ceiling(a.end_secs)?)));
         // A ceiling above what was asked for explains nothing.
-        let allowed = allowed
-            .filter(|(_, n)| *n < f64::from(asked))
-            .map_or_else(String::new, |(calls, n)| {
-                format!(" ({calls:.1} calls a pod allow {n:.0})")
-            });
+        let allowed: Vec<(f64, f64)> = own()
+            .filter_map(|a| Some((a.calls?, a.ceiling(a.end_secs)?, f64::from(a.asked))))
+            .filter(|(_, n, asked)| n < asked)
+            .map(|(calls, n, _)| (calls, n))
+            .collect();
+        let calls = span(allowed.iter().map(|(calls, _)| format!("{calls:.1}")));
+        let pods = span(allowed.iter().map(|(_, n)| format!("{n:.0}")));
+        let allowed = calls.zip(pods).map_or_else(String::new, |(calls, n)| {
+            format!(" ({calls} calls a pod allow {n})")
+        });
         format!(
             "{} / {} bound {bound} of {of} in {}{allowed}",
             limit.qps,
@@ -273,6 +290,16 @@ mod tests {
         assert!((line[1].1 - 460.0 / 9.0).abs() < 1e-9);
         let fast = arm(100.0, 200, 120).ceiling_line().unwrap();
         assert!((fast[1].0 - 8.8).abs() < 1e-9 && (fast[1].1 - 120.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn arms_of_a_limit_with_other_calls_give_a_range_of_ceilings() {
+        let mut binpack = arm(5.0, 10, 22);
+        binpack.calls = Some(18.4);
+        assert_eq!(
+            finding(&[arm(5.0, 10, 54), binpack]),
+            "HAMi's client limit: 5 / 10 bound 22 to 54 of 120 in 90 s (9.0 to 18.4 calls a pod allow 25 to 51)"
+        );
     }
 
     #[test]

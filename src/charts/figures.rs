@@ -76,6 +76,21 @@ pub fn words(key: &str) -> String {
     }
 }
 
+/// A figure by its whole name in words: of a team, of a class of its requests, or of the whole run, in words.
+#[must_use]
+pub fn in_full(key: &str) -> String {
+    match key.split_once('.') {
+        Some(("calls_per_pod", component)) => format!("API calls a bound pod, {component}"),
+        Some((team, rest)) => format!("{team} {}", words(rest)),
+        None => match key {
+            "restarts" => "restarts of components".into(),
+            "bring_up_secs" => "bring-up".into(),
+            "bound_per_sec" => "pods bound a second".into(),
+            other => other.into(),
+        },
+    }
+}
+
 /// Figures that are shown but never judged, by the same names.
 #[must_use]
 pub fn more(run: &RunSummary) -> Figures {

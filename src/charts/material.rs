@@ -128,8 +128,16 @@ impl Material {
             ""
         };
         let partial = if summary.complete { "" } else { ", incomplete" };
+        let all = summary.runs.iter().flat_map(|run| &run.disturbed);
+        let mut kinds: Vec<&str> = all.map(|d| d.kind.as_str()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let disturbed = match kinds.as_slice() {
+            [] => String::new(),
+            kinds => format!(", disturbed: {}", kinds.join(", ")),
+        };
         format!(
-            "{} on {}, timeline ÷ {}{quick}{partial}.",
+            "{} on {}, timeline ÷ {}{quick}{partial}{disturbed}.",
             summary.experiment,
             summary.hami.label(),
             summary.compress

@@ -8,6 +8,7 @@
 //! - of every experiment: [`cards_in_use`], [`cost`], [`latency`], [`components`]
 //! - of those whose records carry it: [`bound_over_time`], [`placement`], [`quota`], [`lanes`], [`payment`]
 //! - of several sessions: [`trend`]
+//! - of simulated comparisons: [`power`]
 //! - how they are drawn: [`theme`], [`text`], [`scale`], [`panel`], [`grid`], [`canvas`]
 
 pub mod bound_over_time;
@@ -23,6 +24,7 @@ pub mod material;
 pub mod panel;
 pub mod payment;
 pub mod placement;
+pub mod power;
 pub mod quota;
 pub mod scale;
 #[cfg(test)]
@@ -30,6 +32,7 @@ pub(crate) mod synthetic;
 pub mod text;
 pub mod theme;
 pub mod trend;
+mod trend_data;
 
 use std::fs;
 use std::io;
@@ -138,10 +141,7 @@ pub fn plot(sessions: &[PathBuf], out: &Path) -> Result<Vec<PathBuf>, PlotError>
     for (experiment, chart) in trends(&materials) {
         pictures.push((experiment, chart));
     }
-    fs::create_dir_all(out).map_err(|error| PlotError::Write {
-        path: out.to_owned(),
-        error,
-    })?;
+    folder(out)?;
     let mut files: Vec<PathBuf> = Vec::new();
     for (prefix, chart) in pictures {
         let stem = file_name(&format!("{prefix}-{}", chart.name()));
@@ -154,6 +154,14 @@ pub fn plot(sessions: &[PathBuf], out: &Path) -> Result<Vec<PathBuf>, PlotError>
         files.extend(save(chart.as_ref(), path)?);
     }
     Ok(files)
+}
+
+/// Makes the folder for pictures.
+fn folder(out: &Path) -> Result<(), PlotError> {
+    fs::create_dir_all(out).map_err(|error| PlotError::Write {
+        path: out.to_owned(),
+        error,
+    })
 }
 
 /// Saves a chart as the SVG file `path` and as a PNG file beside it.

@@ -97,6 +97,18 @@ impl Scale {
         }
     }
 
+    /// As [`Scale::numbers`], with a label at each number.
+    #[must_use]
+    pub fn named(labels: &[String]) -> Self {
+        Self {
+            ticks: (1_u32..)
+                .map(f64::from)
+                .zip(labels.iter().cloned())
+                .collect(),
+            ..Self::numbers(labels.len())
+        }
+    }
+
     /// From 0 to exactly `high`, with ticks at round numbers up to it.
     #[must_use]
     pub fn exact(high: f64) -> Self {

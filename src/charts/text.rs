@@ -77,6 +77,18 @@ pub fn percentile(value: Percentile) -> Option<String> {
     }
 }
 
+/// An RFC 3339 time without what follows its seconds but the zone; what is no such time as it is.
+#[must_use]
+pub fn to_the_second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((seconds, rest)) => {
+            let zone = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{seconds}{zone}")
+        }
+        None => time.to_owned(),
+    }
+}
+
 /// Text without control characters, which neither SVG nor a terminal should see.
 #[must_use]
 pub fn clean(text: &str) -> String {
@@ -156,6 +168,17 @@ mod tests {
             percentile(Percentile::Over { over: 90.0 }).as_deref(),
             Some("> 90 s")
         );
+    }
+
+    #[test]
+    fn times_are_shown_to_the_second() {
+        let cut = [
+            "2026-11-29T17:23:13.565564373Z",
+            "2026-01-01T00:00:00Z",
+            "x",
+        ]
+        .map(to_the_second);
+        assert_eq!(cut, ["2026-11-29T17:23:13Z", "2026-01-01T00:00:00Z", "x"]);
     }
 
     #[test]

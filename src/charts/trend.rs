@@ -1,15 +1,20 @@
-//! A figure over sessions of the same experiment, with the range of its repeats: what changed, and when.
+//! Figures over sessions of the same experiment: what changed, when, and how sure that is.
+//!
+//! Shown are the declared metrics, so that the picture is about what a comparison is about. Each session stands with the
+//! range of its runs and the interval, from the same test as `headroom compare`'s, in which those before it put it.
 
 use plotters::prelude::*;
 
 use super::canvas::{Area, Drawn, Key, Mark, Sketch, line, spot};
-use super::figures::{Repeats, Unit, words};
+use super::figures::{Unit, in_full, words};
 use super::grid;
 use super::material::Material;
 use super::panel::Panel;
 use super::scale::Scale;
-use super::text::{count, short};
-use super::theme::INK;
+use super::text::{count, short, to_the_second};
+use super::theme::{INK, SOFT};
+use super::trend_data::{Point, chosen, points};
+use crate::compare::baseline::NIGHTS;
 
 /// The most figures that one picture shows.
 const PANELS: usize = 6;
@@ -21,19 +26,18 @@ pub struct Trend {
     figures: Vec<Figure>,
     /// Start of each session, oldest first.
     started: Vec<String>,
-    arm: String,
     sources: usize,
     experiment: String,
 }
 
-/// One figure of one team.
+/// One figure of one arm.
 #[derive(Debug)]
 struct Figure {
-    team: String,
+    /// Arm, if there are several.
+    arm: Option<String>,
     key: String,
     colour: RGBColor,
-    /// Number of the session, and the figure over its repeats.
-    points: Vec<(usize, Repeats)>,
+    points: Vec<Point>,
 }
 
 impl Trend {
@@ -43,22 +47,15 @@ impl Trend {
         let mut sessions = sessions.to_vec();
         sessions.sort_by(|a, b| a.session.summary.started.cmp(&b.session.summary.started));
         let last = *sessions.last().filter(|_| sessions.len() > 1)?;
-        let arm = (*last.arms().first()?).to_owned();
-        let run = last.runs.iter().find(|r| r.summary.arm == arm)?;
-        let mut figures = Vec::new();
-        for team in run.working() {
-            let classes = team.latency.keys().map(|c| format!("{c}.bound_p95_secs"));
-            let key = match team.makespan_secs {
-                Some(_) => Some("makespan_secs".to_owned()),
-                None => classes.into_iter().next(),
-            };
-            let Some(key) = key else { continue };
-            let repeats =
-                |(i, m): (usize, &&Material)| Some((i, Repeats::of(m, &arm, &team.name, &key)?));
+        let experiment = last.session.summary.experiment.clone();
+        let several = last.arms().len() > 1;
+        let mut figures: Vec<Figure> = Vec::new();
+        for (arm, key) in chosen(last, &experiment) {
+            let team = key.split('.').next().unwrap_or_default();
             figures.push(Figure {
-                points: sessions.iter().enumerate().filter_map(repeats).collect(),
-                team: team.name.clone(),
-                colour: last.teams.colour(&team.name),
+                points: points(&sessions, &arm, &key),
+                arm: several.then_some(arm),
+                colour: last.teams.colour(team),
                 key,
             });
         }
@@ -74,30 +71,44 @@ impl Trend {
             figures,
             started: sessions
                 .iter()
-                .map(|m| m.session.summary.started.clone())
+                .map(|m| to_the_second(&m.session.summary.started))
                 .collect(),
-            arm,
             sources: sources.len(),
-            experiment: last.session.summary.experiment.clone(),
+            experiment,
         })
     }
 }
 
 impl Figure {
-    /// How the last session compares with the median of those before it; and whether their ranges overlap.
-    fn change(&self) -> Option<(f64, bool)> {
-        let ((_, last), before) = self.points.split_last()?;
-        let mut medians: Vec<f64> = before.iter().map(|(_, r)| r.median.at_least()).collect();
-        medians.sort_by(f64::total_cmp);
-        let base = *medians.get(medians.len().checked_sub(1)? / 2)?;
-        let all = before
-            .iter()
-            .flat_map(|(_, r)| &r.values)
-            .map(|v| v.at_least());
-        let (low, high) = all.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-        let own = last.values.iter().map(|v| v.at_least());
-        let inside = own.into_iter().any(|v| (low..=high).contains(&v));
-        (base > 0.0).then(|| (last.median.at_least() / base - 1.0, inside))
+    fn change(&self) -> Option<(f64, Option<(f64, f64)>)> {
+        self.points.last()?.change
+    }
+
+    fn name(&self) -> String {
+        match &self.arm {
+            Some(arm) => format!("{arm}: {}", in_full(&self.key)),
+            None => in_full(&self.key),
+        }
+    }
+
+    /// As its name, for a panel's title.
+    fn short_name(&self) -> String {
+        let (team, rest) = self.key.split_once('.').unwrap_or(("", &self.key));
+        let of = self.arm.as_deref().unwrap_or(team);
+        let unit = if Unit::of(&self.key) == Unit::Secs {
+            ", s"
+        } else {
+            ""
+        };
+        let name = if team.is_empty() {
+            in_full(&self.key)
+        } else {
+            words(rest)
+        };
+        match of {
+            "" => short(&name, 34),
+            _ => short(&format!("{}: {name}{unit}", short(of, 14)), 36),
+        }
     }
 }
 
@@ -108,46 +119,59 @@ impl Sketch for Trend {
 
     fn title(&self) -> String {
         let n = self.started.len().saturating_sub(1);
-        let changes: Vec<(&Figure, f64, bool)> = self
+        let before = count(n as u64, "session");
+        let percent = |v: f64| format!("{:+.1}", v * 100.0);
+        let clear = self.figures.iter().filter_map(|f| {
+            let (change, ends) = f.change()?;
+            let (low, high) = ends.filter(|(low, high)| *low > 0.0 || *high < 0.0)?;
+            let ends = format!("{} to {}", percent(low), percent(high));
+            Some(format!("{} {} % ({ends})", f.name(), percent(change)))
+        });
+        let clear: Vec<String> = clear.take(3).collect();
+        if !clear.is_empty() {
+            return format!(
+                "The latest differs from {before} before: {}",
+                clear.join("; ")
+            );
+        }
+        let largest = self
             .figures
             .iter()
-            .filter_map(|f| f.change().map(|(change, inside)| (f, change, inside)))
-            .collect();
-        let each = changes
+            .filter_map(|f| Some((f, f.change()?.0)))
+            .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+        let unsure = self
+            .figures
             .iter()
-            .take(4)
-            .map(|(f, change, _)| format!("{} {:+.1} %", f.team, change * 100.0));
-        let outside: Vec<&str> = changes
-            .iter()
-            .filter(|(_, _, inside)| !inside)
-            .map(|(f, _, _)| f.team.as_str())
-            .take(4)
-            .collect();
-        let range = match outside[..] {
-            [] => "within the range of before".to_owned(),
-            _ => format!("outside the range of before: {}", outside.join(", ")),
+            .all(|f| f.change().is_none_or(|c| c.1.is_none()));
+        let why = if unsure {
+            "too few runs to tell it from chance"
+        } else {
+            "which may be chance"
         };
-        let each = each.collect::<Vec<_>>().join(", ");
-        format!(
-            "The latest against {} before: {each}; {range}",
-            count(n as u64, "session")
-        )
+        match largest {
+            Some((figure, change)) => format!(
+                "The latest against {before} before: at most {} %, {}, {why}",
+                percent(change),
+                figure.name()
+            ),
+            None => format!("The latest against {before} before"),
+        }
     }
 
     fn legend(&self) -> Vec<Key> {
+        let points = || self.figures.iter().flat_map(|f| &f.points);
         let mut keys = vec![
-            Key::new(
-                Mark::Circle,
-                INK,
-                "median of a session's runs, in the team's colour",
-            ),
+            Key::new(Mark::Circle, INK, "median of a session's runs"),
             Key::new(Mark::Tick, INK, "range of its runs"),
         ];
-        if self
-            .figures
-            .iter()
-            .any(|f| f.points.iter().any(|(_, r)| r.published.is_some()))
-        {
+        if points().any(|p| p.interval.is_some()) {
+            keys.push(Key::new(
+                Mark::Line,
+                SOFT,
+                "95 % interval, from those before",
+            ));
+        }
+        if points().any(|p| p.repeats.published.is_some()) {
             keys.push(Key::new(Mark::Dash, INK, "published"));
         }
         keys
@@ -162,8 +186,9 @@ impl Sketch for Trend {
             ""
         };
         format!(
-            "{}, arm {}, sessions from {first} to {last}.{mixed} A picture, not a verdict.",
-            self.experiment, self.arm
+            "{}, sessions from {first} to {last}.{mixed} An interval is that of the change against up to {NIGHTS} sessions \
+             before, each figure by itself. `headroom compare` gives verdicts.",
+            self.experiment
         )
     }
 
@@ -180,84 +205,40 @@ impl Sketch for Trend {
             .zip(grid::places(n, PANEL_HEIGHT))
             .enumerate()
         {
-            let values = figure
-                .points
-                .iter()
-                .flat_map(|(_, r)| r.values.iter().map(|v| v.at_least()).chain(r.published));
+            let values = figure.points.iter().flat_map(|p| {
+                let measured = p.repeats.values.iter().map(|v| v.at_least());
+                let interval = p.interval.into_iter().flat_map(|(low, high)| [low, high]);
+                measured.chain(p.repeats.published).chain(interval)
+            });
             let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
             let x = Scale::numbers(self.started.len());
             let panel = Panel::new(body, sides, rows, x, Scale::between(low, high));
-            let unit = if Unit::of(&figure.key) == Unit::Secs {
-                ", s"
-            } else {
-                ""
-            };
-            let title = format!("{}: {}{unit}", short(&figure.team, 12), words(&figure.key));
-            panel.axes(&short(&title, 34), "")?;
-            panel.x_axis(
-                if grid::is_last_row(i, n) {
-                    "session, by time"
-                } else {
-                    ""
-                },
-                true,
-            )?;
-            if let Some(published) = figure.points.iter().find_map(|(_, r)| r.published) {
-                panel.line(
-                    &[(1.0, published), (self.started.len() as f64, published)],
-                    Mark::Dash,
-                    INK,
-                )?;
+            panel.axes(&figure.short_name(), "")?;
+            let last = grid::is_last_row(i, n);
+            panel.x_axis(if last { "session, by time" } else { "" }, true)?;
+            if let Some(published) = figure.points.iter().find_map(|p| p.repeats.published) {
+                let ends = [(1.0, published), (self.started.len() as f64, published)];
+                panel.line(&ends, Mark::Dash, INK)?;
             }
-            for (session, repeats) in &figure.points {
-                let x = (session + 1) as f64;
-                let ends = [repeats.values.first(), repeats.values.last()];
-                if let [Some(low), Some(high)] = ends {
-                    let (from, to) = (panel.at(x, low.at_least()), panel.at(x, high.at_least()));
-                    line(body, &[from, to], Mark::Line, figure.colour, 5)?;
+            for point in &figure.points {
+                let x = (point.session + 1) as f64;
+                if let Some((low, high)) = point.interval {
+                    let ends = [panel.at(x, low), panel.at(x, high)];
+                    line(body, &ends, Mark::Line, SOFT, 2)?;
+                    for (x, y) in ends {
+                        line(body, &[(x - 10, y), (x + 10, y)], Mark::Line, SOFT, 2)?;
+                    }
                 }
-                spot(
-                    body,
-                    panel.at(x, repeats.median.at_least()),
-                    Mark::Circle,
-                    figure.colour,
-                )?;
+                if let [Some(low), Some(high)] =
+                    [point.repeats.values.first(), point.repeats.values.last()]
+                {
+                    let ends = [panel.at(x, low.at_least()), panel.at(x, high.at_least())];
+                    line(body, &ends, Mark::Line, figure.colour, 6)?;
+                }
+                let median = panel.at(x, point.repeats.median.at_least());
+                spot(body, median, Mark::Circle, figure.colour)?;
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::judge::Amount;
-
-    #[test]
-    fn the_latest_is_measured_by_the_median_of_those_before() {
-        let point = |i, values: &[f64]| {
-            let values: Vec<Amount> = values.iter().map(|v| Amount::Is(*v)).collect();
-            (
-                i,
-                Repeats {
-                    median: values[values.len() / 2],
-                    values,
-                    published: None,
-                },
-            )
-        };
-        let figure = |last: &[f64]| Figure {
-            team: "shared".into(),
-            key: "makespan_secs".into(),
-            colour: INK,
-            points: vec![
-                point(0, &[99.0, 100.0]),
-                point(1, &[100.0, 102.0, 104.0]),
-                point(2, last),
-            ],
-        };
-        let (change, inside) = figure(&[110.0]).change().unwrap();
-        assert!((change - 0.1).abs() < 1e-9 && !inside);
-        assert!(figure(&[103.0]).change().unwrap().1);
     }
 }

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::compare::alike::Topic;
+use crate::compare::baseline::{self, Nights};
 use crate::components::HamiChoice;
 use crate::components::image::Registry;
 use crate::plan::Policy;
@@ -89,6 +91,16 @@ pub enum Command {
         #[arg(long, value_name = "FILE", default_value = "report.html")]
         out: PathBuf,
     },
+    /// Compare new runs with earlier ones: what became worse, beyond its limit and beyond chance
+    #[command(
+        after_help = "Examples:\n  headroom compare latest~1 latest\n  headroom compare runs/a1 runs/a2 -- runs/b1 runs/b2\n  headroom compare --across hami runs/hami-2.9 runs/hami-2.10 --markdown hami.md\n  headroom compare --baseline nightly=14\n\nExit codes: 0 no regression (or too few runs to tell), 4 a regression, 2 not comparable."
+    )]
+    Compare(CompareArgs),
+    /// Run the experiments, compare them with earlier nights and write a report
+    #[command(
+        after_help = "Examples:\n  headroom nightly\n  headroom nightly --experiments rate-limit,placement --repeat 5\n\nExit codes: 0 no regression, 4 a regression, 3 disturbed, 1 an experiment failed."
+    )]
+    Nightly(NightlyArgs),
     /// Print what a session measured
     #[command(after_help = "Example: headroom show latest")]
     Show {
@@ -103,7 +115,17 @@ pub enum Command {
         #[arg(value_name = "DIR", default_value = "runs")]
         dir: PathBuf,
     },
+    /// Play the same scenarios with two HAMi schedulers and say whether they are equivalent
+    #[command(
+        after_help = "Examples:\n  headroom conformance --hami ./scheduler --hami builtin\n  headroom conformance --hami ./v2.9/scheduler --hami ./v2.10/scheduler --scenario restart --repeat 5\n  headroom conformance --hami builtin --against outcomes.json\n\nExit codes: 0 equivalent, 1 not, 2 usage, 130 interrupted."
+    )]
+    Conformance(ConformanceArgs),
     /// Run the built-in HAMi-compatible scheduler extender alone (it takes HAMi's flags)
+    ///
+    /// It answers kube-scheduler's /filter and /bind for NVIDIA cards in shared mode as HAMi v2.10's scheduler does: the same
+    /// calls to the API server in the same order, the same annotations, node lock, accounting, policies, events and
+    /// client-side limit. It is not HAMi: MIG, other vendors' cards, the admission webhook and TLS are left out. `headroom
+    /// conformance` says how close it is to a HAMi of yours; docs/extender.md has the table.
     #[command(
         after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread --device-config-file=manifests/hami-device-config.yaml"
     )]
@@ -159,6 +181,86 @@ pub struct BenchArgs {
     pub dry_run: bool,
 }
 
+/// Options of `compare`.
+#[derive(Debug, Clone, Args)]
+pub struct CompareArgs {
+    /// BASE and NEW: folders, or latest, latest~1, …; with --baseline or -- only one side
+    #[arg(value_name = "SESSION")]
+    pub sessions: Vec<String>,
+
+    /// New sessions, after --, where either side has several: compare BASE… -- NEW…
+    #[arg(value_name = "NEW", last = true)]
+    pub new: Vec<String>,
+
+    /// Compare with the last N eligible nightly sessions [N: 7]; the sessions named are the new ones [default: latest]
+    #[arg(long, value_name = "nightly[=N]")]
+    pub baseline: Option<Nights>,
+
+    /// A difference that is meant: then it is what the comparison is about
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "TOPIC")]
+    pub across: Vec<Topic>,
+
+    /// Take disturbed runs too; then no verdict is given
+    #[arg(long)]
+    pub disturbed: bool,
+
+    /// Show the figures that are not declared, too
+    #[arg(long)]
+    pub all: bool,
+
+    /// Declared metrics to use instead of headroom's own
+    #[arg(long, value_name = "FILE")]
+    pub metrics: Option<PathBuf>,
+
+    /// Also write it as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Also write it as Markdown, with every figure
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+
+    /// Instead: simulate comparisons from the like runs in FILE (written by --json), to see false alarms and power
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sessions", "new", "baseline", "across", "disturbed", "all", "metrics"])]
+    pub power: Option<PathBuf>,
+
+    /// Simulated comparisons of each kind
+    #[arg(long, value_name = "N", requires = "power", default_value_t = 2000)]
+    pub draws: u32,
+
+    /// Seed of the simulation
+    #[arg(long, value_name = "N", requires = "power", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Folder for the simulation's chart
+    #[arg(long, value_name = "DIR", requires = "power")]
+    pub out: Option<PathBuf>,
+}
+
+/// Options of `nightly`.
+#[derive(Debug, Clone, Args)]
+pub struct NightlyArgs {
+    /// Experiments to run [default: every one that has declared metrics]
+    #[arg(long, value_delimiter = ',', value_name = "EXPERIMENT")]
+    pub experiments: Vec<String>,
+
+    /// Run every arm this many times; fewer can't show a regression
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub repeat: u32,
+
+    /// Nights to compare with
+    #[arg(long, value_name = "N", default_value_t = baseline::NIGHTS)]
+    pub nights: usize,
+
+    /// Declared metrics to use instead of headroom's own
+    #[arg(long, value_name = "FILE")]
+    pub metrics: Option<PathBuf>,
+
+    /// Which HAMi, and other options that shape the cluster.
+    #[command(flatten)]
+    pub shape: ShapeArgs,
+}
+
 /// Options that shape the cluster under test.
 #[derive(Debug, Clone, Args)]
 pub struct ShapeArgs {
@@ -195,6 +297,42 @@ pub struct ShapeArgs {
 /// The text of a value that can be parsed: what the experiment file says is merged with it, as text, before it is.
 fn checked<T: FromStr>(text: &str) -> Result<String, T::Err> {
     text.parse::<T>().map(|_| text.to_owned())
+}
+
+/// Options of `conformance`.
+#[derive(Debug, Clone, Args)]
+pub struct ConformanceArgs {
+    /// A HAMi scheduler, given twice; the first is the measure. builtin, auto, image[:TAG] or a program's path
+    #[arg(long, value_name = "HAMI")]
+    pub hami: Vec<HamiChoice>,
+
+    /// Registry to pull HAMi's image from [default: where it is published]
+    #[arg(long, value_name = "HOST")]
+    pub registry: Option<Registry>,
+
+    /// Play every scenario this many times with each, taking turns; how fast they are is judged from 3 on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
+
+    /// Play only this scenario; may be given more than once
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub scenarios: Vec<String>,
+
+    /// Hold the only --hami to outcomes that --record wrote
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
+
+    /// Write the (first) --hami's outcomes, without times, to hold others to
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+
+    /// List the scenarios and stop
+    #[arg(long)]
+    pub list: bool,
+
+    /// Folder for the record and the logs [default: runs/<UTC time>-conformance]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 /// Options of `up`.

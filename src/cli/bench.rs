@@ -74,7 +74,10 @@ pub fn command_line() -> Vec<String> {
 }
 
 /// What is to be done for one experiment.
-fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Order, Setting)> {
+///
+/// # Errors
+/// If the experiment or the options for it are wrong.
+pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Order, Setting)> {
     let experiment = plan::load(name)?;
     let overrides = Overrides {
         compress: args.compress,

@@ -1,11 +1,15 @@
 //! The command line: arguments in, exit code out.
 //!
-//! Exit codes: 0 done, 1 failed, 2 usage, 3 done but disturbed, 130 interrupted.
+//! Exit codes: 0 done, 1 failed, 2 usage, 3 done but disturbed, 4 a regression,
+//! 130 interrupted.
 
 mod args;
 mod bench;
 mod cluster;
+mod compare;
+mod conformance;
 mod experiments;
+mod nightly;
 mod results;
 mod setting;
 mod signals;
@@ -14,12 +18,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::cluster::{ClusterError, clear_leftovers};
+use crate::compare::CompareError;
+use crate::compare::metrics::MetricsError;
+use crate::compare::power::PowerError;
 use crate::components::{Cache, ComponentsError, Verdict};
+use crate::conformance::record::BadRecord;
 use crate::plan::PlanError;
 use crate::run_folder::ReadError;
 use crate::{charts, clearer, components, extender, report};
 
-pub use args::{BenchArgs, Cli, Command, ShapeArgs, UpArgs};
+pub use args::{
+    BenchArgs, Cli, Command, CompareArgs, ConformanceArgs, NightlyArgs, ShapeArgs, UpArgs,
+};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +42,8 @@ pub enum Exit {
     Usage,
     /// Done, but something of the host or the harness disturbed it.
     Disturbed,
+    /// Done, and something became worse than it was.
+    Regression,
     /// Stopped by a signal; partial results are kept.
     Interrupted,
 }
@@ -43,6 +55,7 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::Disturbed => 3,
+            Exit::Regression => 4,
             Exit::Interrupted => 130,
         })
     }
@@ -88,6 +101,12 @@ fn is_usage(error: &anyhow::Error) -> bool {
             || cause.is::<results::NoSession>()
             || cause.is::<bench::Taken>()
             || matches!(cause.downcast_ref(), Some(ClusterError::Unknown { .. }))
+            || cause.is::<CompareError>()
+            || cause.is::<MetricsError>()
+            || cause.is::<PowerError>()
+            || cause.is::<compare::Unsaid>()
+            || cause.is::<conformance::BadOptions>()
+            || cause.is::<BadRecord>()
             || cause
                 .downcast_ref::<ComponentsError>()
                 .is_some_and(ComponentsError::is_usage)
@@ -123,16 +142,18 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Plot { sessions, out } => {
-            for path in charts::plot(&results::sessions(&sessions)?, &out)? {
+            for path in charts::plot(&results::only_sessions(&sessions)?, &out)? {
                 outln!("{}", path.display());
             }
             Ok(Exit::Done)
         }
         Command::Report { sessions, out } => {
-            report::write(&results::sessions(&sessions)?, &out)?;
+            report::write(&results::only_sessions(&sessions)?, &out)?;
             outln!("{}", out.display());
             Ok(Exit::Done)
         }
+        Command::Compare(args) => compare::compare(&args),
+        Command::Nightly(args) => nightly::nightly(&place, args).await,
         Command::Show { session } => {
             out!("{}", report::show(&results::session(&session)?)?);
             Ok(Exit::Done)
@@ -142,6 +163,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Bench(args) => bench::bench(&place, args).await,
+        Command::Conformance(args) => conformance::conformance(&place, args).await,
         Command::Setup => {
             let cache = place.open()?;
             let components = place.programs(&cache).await?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::run_folder::files;
+use crate::run_folder::{ReadError, Session, files};
 
 /// Where sessions are kept unless `--out` says otherwise.
 pub const RUNS: &str = "runs";
@@ -21,6 +21,28 @@ pub struct NoSession {
 /// A name like `latest~9` for which there is no session, or one that is neither a folder nor such a name.
 pub fn sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
     names.iter().map(|name| session(name)).collect()
+}
+
+/// As [`sessions`]; what is no session is left out with a note if others are, so that `runs/*` may be given.
+///
+/// # Errors
+/// As [`sessions`].
+pub fn only_sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
+    let (real, others): (Vec<PathBuf>, Vec<PathBuf>) = sessions(names)?
+        .into_iter()
+        .partition(|path| !is_foreign(path));
+    if real.is_empty() {
+        return Ok(others);
+    }
+    for path in others {
+        errln!("left out: {} is no session", path.display());
+    }
+    Ok(real)
+}
+
+/// Whether something is there that is no session. What is missing is the user's mistake, and told as such.
+fn is_foreign(path: &Path) -> bool {
+    matches!(Session::load(path), Err(ReadError::Foreign { .. }))
 }
 
 /// The folder that this name stands for.

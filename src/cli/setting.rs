@@ -41,22 +41,33 @@ impl Setting {
     /// # Errors
     /// As [`components::resolve_hami`].
     pub async fn find_hami(&self, cache: &Cache) -> Result<Hami, ComponentsError> {
-        let report = |news: image::Progress| {
-            if let image::Progress::Layer {
-                number,
-                of,
-                received_bytes: 0,
-                ..
-            } = news
-            {
-                errln!("pulling HAMi's image: layer {number} of {of}");
-            }
-        };
-        let (hami, which) =
-            components::resolve_hami(&self.hami, &self.registry, cache, &report).await?;
-        errln!("{which}");
-        Ok(hami)
+        find_hami(&self.hami, &self.registry, cache).await
     }
+}
+
+/// Finds a HAMi scheduler and says which it is.
+///
+/// # Errors
+/// As [`components::resolve_hami`].
+pub async fn find_hami(
+    choice: &HamiChoice,
+    registry: &Registry,
+    cache: &Cache,
+) -> Result<Hami, ComponentsError> {
+    let report = |news: image::Progress| {
+        if let image::Progress::Layer {
+            number,
+            of,
+            received_bytes: 0,
+            ..
+        } = news
+        {
+            errln!("pulling HAMi's image: layer {number} of {of}");
+        }
+    };
+    let (hami, which) = components::resolve_hami(choice, registry, cache, &report).await?;
+    errln!("{which}");
+    Ok(hami)
 }
 
 /// What the command line says about `experiment`'s host, and where it says nothing, what the file says.

@@ -13,7 +13,7 @@ use tokio::{net::TcpStream, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Cluster, ClusterError, HAMI, KUBE_SCHEDULER, KUEUE, Spec, client, kueue, nodes,
+    Cluster, ClusterError, HAMI, KUBE_SCHEDULER, KUEUE, Parts, Spec, client, kueue, nodes,
     session::Session,
     substrate,
     supervisor::Supervisor,
@@ -61,7 +61,7 @@ pub async fn bring_up(
     }
     let session = Session::create(&spec.state_root)?;
     let mut tried = false;
-    let supervisor = loop {
+    let (supervisor, ports) = loop {
         let supervisor = Supervisor::new();
         let assembled = tokio::select! {
             result = assemble(&spec, &session, &logs, &supervisor, notes) => result,
@@ -69,7 +69,7 @@ pub async fn bring_up(
             () = cancel.cancelled() => Err(ClusterError::Cancelled),
         };
         match assembled {
-            Ok(()) => break supervisor,
+            Ok(ports) => break (supervisor, ports),
             // Ports were free when they were chosen, and someone was faster; or the machine was too busy for a moment.
             Err(error) if (error.is_port_clash() || error.is_impatience()) && !tried => {
                 notes(if error.is_port_clash() {
@@ -90,6 +90,7 @@ pub async fn bring_up(
         logs,
         limits: limits(spec.plan),
         bring_up_secs: started.elapsed().as_secs_f64(),
+        ports,
     })
 }
 
@@ -99,7 +100,7 @@ async fn assemble(
     logs: &Path,
     supervisor: &Supervisor,
     notes: &(dyn Fn(&str) + Send + Sync),
-) -> Result<(), ClusterError> {
+) -> Result<system::Ports, ClusterError> {
     let (plan, programs, dir) = (spec.plan, &spec.programs, session.dir());
     let ports = choose_ports(session)?;
     notes("starting etcd, kube-apiserver, kube-controller-manager and kwok");
@@ -109,6 +110,22 @@ async fn assemble(
     }
     let client = client(&substrate::kubeconfig(dir), USER_AGENT).await?;
     until("kube-apiserver", PATIENCE, || answers(&client, "/readyz")).await?;
+
+    if let Parts::Bare { extender_port } = spec.parts {
+        notes("starting kube-scheduler");
+        let asks = system::Ports {
+            hami: extender_port,
+            ..ports.system
+        };
+        let scheduler = system::kube_scheduler(programs, &plan.scheduler, asks, dir, logs)?;
+        supervisor.run(scheduler);
+        let elect = plan.scheduler.leader_elect;
+        until("kube-scheduler", PATIENCE, || {
+            scheduling(&client, elect, ports.system.scheduler)
+        })
+        .await?;
+        return Ok(ports.system);
+    }
 
     notes("installing Kueue, creating nodes, starting HAMi and kube-scheduler");
     let quota = async {
@@ -128,7 +145,7 @@ async fn assemble(
         Ok::<_, ClusterError>(())
     };
     futures::try_join!(quota, scheduling)?;
-    Ok(())
+    Ok(ports.system)
 }
 
 /// Nodes, HAMi and kube-scheduler, in the order in which HAMi registers nodes without waiting for its 15 s tick: it
@@ -218,7 +235,7 @@ async fn scheduling(client: &Client, elect: bool, port: u16) -> Result<(), Strin
 }
 
 /// A client for plain HTTP on this machine.
-fn local_client(port: u16) -> Result<Client, ClusterError> {
+pub(super) fn local_client(port: u16) -> Result<Client, ClusterError> {
     let unexpected = |detail: String| ClusterError::Unexpected {
         what: format!("address of port {port}"),
         detail,
@@ -232,7 +249,7 @@ fn local_client(port: u16) -> Result<Client, ClusterError> {
     Client::try_from(config).map_err(|e| unexpected(e.to_string()))
 }
 
-async fn answers(client: &Client, path: &str) -> Result<(), String> {
+pub(super) async fn answers(client: &Client, path: &str) -> Result<(), String> {
     get(client, path).await.map(drop)
 }
 

@@ -7,7 +7,7 @@
 //! - [`bring_up`]: from nothing to a cluster whose first Job can be admitted
 //! - [`substrate`]: etcd, kube-apiserver, kube-controller-manager, kwok, by kwokctl
 //! - [`system`]: kube-scheduler and HAMi; [`kueue`] and its [`certs`]: the system under test
-//! - [`nodes`]: the fake machines
+//! - [`nodes`]: the fake machines; [`extender`]: changing the extender of a bare cluster
 //! - [`supervisor`]: keeps the system under test running and records its exits
 //! - [`session`]: who owns what, and the removal of leftovers; [`proc`], [`ports`]: what the host says
 //! - [`manifest`], [`wait`]: settings into YAML files; waiting until something is ready
@@ -15,6 +15,7 @@
 mod bring_up;
 mod certs;
 mod error;
+mod extender;
 mod kueue;
 mod manifest;
 mod nodes;
@@ -40,8 +41,9 @@ use tokio::sync::mpsc;
 
 pub use bring_up::bring_up;
 pub use error::ClusterError;
+pub use extender::ExtenderProgram;
 pub use kueue::TOTAL_GPUMEM;
-pub use nodes::names as node_names;
+pub use nodes::{CARD_TYPE, HANDSHAKES, fake as fake_node, names as node_names};
 pub use proc::SESSION_ENV;
 pub use session::{SessionState, clear_leftovers, down, list};
 pub use supervisor::{Cause, Exit};
@@ -91,11 +93,26 @@ pub struct Programs {
     pub hami_args: Vec<OsString>,
 }
 
+/// How much of the system under test comes up with the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    /// All of it: Kueue, HAMi, kube-scheduler, and the plan's nodes registered with HAMi.
+    Whole,
+    /// kube-scheduler alone, which asks the extender at this port of the loopback interface. Nodes and extender are the
+    /// caller's to bring, see [`Cluster::replace_extender`].
+    Bare {
+        /// Where kube-scheduler's questions go.
+        extender_port: u16,
+    },
+}
+
 /// What is to be brought up, and where.
 #[derive(Debug, Clone)]
 pub struct Spec<'a> {
     /// The run's settings.
     pub plan: &'a Plan,
+    /// How much of it.
+    pub parts: Parts,
     /// The programs to run.
     pub programs: Programs,
     /// Folder of all sessions' folders.
@@ -114,6 +131,7 @@ pub struct Cluster {
     logs: PathBuf,
     limits: BTreeMap<String, Option<ClientLimit>>,
     bring_up_secs: f64,
+    ports: system::Ports,
 }
 
 impl Cluster {

@@ -15,11 +15,11 @@ use crate::plan::{CARD_MEMORY_MIB, CARDS_PER_NODE, ClusterPlan};
 const PARALLEL: usize = 10;
 
 /// Model that HAMi's device plugin registers, with the vendor in front.
-const CARD_TYPE: &str = "NVIDIA-NVIDIA GeForce RTX 4090";
+pub const CARD_TYPE: &str = "NVIDIA-NVIDIA GeForce RTX 4090";
 
 /// Annotations with which HAMi's scheduler (v2.10) asks the device plugin of each vendor for a sign of life: NVIDIA,
 /// Hygon, Kunlun, Vastai, Biren.
-const HANDSHAKES: [&str; 5] = [
+pub const HANDSHAKES: [&str; 5] = [
     "hami.io/node-handshake",
     "hami.io/node-handshake-dcu",
     "hami.io/node-handshake-xpu",
@@ -40,32 +40,39 @@ pub fn names(plan: &ClusterPlan) -> Vec<(String, String)> {
 
 /// Node objects for the whole plan.
 pub(super) fn render(plan: &ClusterPlan, stamp_handshake: bool) -> Vec<Value> {
-    let shape = manifest::parse(include_str!("../../kwok/node.yaml"));
+    names(plan)
+        .into_iter()
+        .map(|(name, group)| {
+            let mut node = fake(&name, &cards(&name), stamp_handshake);
+            node["metadata"]["labels"]["headroom.dev/group"] = json!(group);
+            node
+        })
+        .collect()
+}
+
+/// A fake machine with these cards, in no group.
+#[must_use]
+pub fn fake(name: &str, cards: &Value, stamp_handshake: bool) -> Value {
+    let mut node = manifest::parse(include_str!("../../kwok/node.yaml"));
     // HAMi reads its stamps in local time (UTC before v2.10); components run with TZ=UTC.
     let handshake = jiff::Timestamp::now()
         .strftime("Requesting_%Y-%m-%d %H:%M:%S")
         .to_string();
-    let slots = (CARDS_PER_NODE * split_count()).to_string();
-    names(plan)
-        .into_iter()
-        .map(|(name, group)| {
-            let mut node = shape.clone();
-            let meta = &mut node["metadata"];
-            meta["name"] = json!(name);
-            meta["labels"]["kubernetes.io/hostname"] = json!(name);
-            meta["labels"]["headroom.dev/group"] = json!(group);
-            meta["annotations"]["hami.io/node-nvidia-register"] = json!(cards(&name).to_string());
-            if stamp_handshake {
-                for key in HANDSHAKES {
-                    meta["annotations"][key] = json!(handshake);
-                }
-            }
-            for list in ["allocatable", "capacity"] {
-                node["status"][list]["nvidia.com/gpu"] = json!(slots);
-            }
-            node
-        })
-        .collect()
+    let slots = cards.as_array().into_iter().flatten();
+    let slots: u64 = slots.filter_map(|card| card["count"].as_u64()).sum();
+    let meta = &mut node["metadata"];
+    meta["name"] = json!(name);
+    meta["labels"]["kubernetes.io/hostname"] = json!(name);
+    meta["annotations"]["hami.io/node-nvidia-register"] = json!(cards.to_string());
+    if stamp_handshake {
+        for key in HANDSHAKES {
+            meta["annotations"][key] = json!(handshake);
+        }
+    }
+    for list in ["allocatable", "capacity"] {
+        node["status"][list]["nvidia.com/gpu"] = json!(slots.to_string());
+    }
+    node
 }
 
 /// The cards of a node as HAMi's device plugin registers them (JSON form, since v2.8). A card without `health` would

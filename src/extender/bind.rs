@@ -30,15 +30,16 @@ impl Extender {
         };
         if self.nodes.get("", &args.node).is_none() {
             let error = format!("node {:?} not found", args.node);
-            self.events.record(&pod, Reason::BindingFailed, &error);
+            let message = format!("failed to get node {}", args.node);
+            self.events.record(&pod, Reason::BindingFailed, &message);
             lock(&self.accounts).release(pod.metadata.uid.as_deref().unwrap_or_default());
             return BindResult { error };
         }
         match self.lock_and_bind(&pod, &args).await {
             Ok(()) => {
                 let message = format!(
-                    "bound {}/{} to node [{}]",
-                    args.pod_namespace, args.pod_name, args.node
+                    "Successfully binding node [{}] to {}/{}",
+                    args.node, args.pod_namespace, args.pod_name
                 );
                 self.events.record(&pod, Reason::BindingSucceed, &message);
                 BindResult::default()

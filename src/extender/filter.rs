@@ -63,7 +63,7 @@ impl Extender {
                 let message = format!("{} nodes {reason}({})", list.len(), list.join(","));
                 self.events.record(pod, Reason::FilteringFailed, &message);
             }
-            let message = format!("none of {} nodes fits", names.len());
+            let message = format!("no available node, {} nodes do not meet", names.len());
             self.events.record(pod, Reason::FilteringFailed, &message);
             return Ok(FilterResult {
                 failed_nodes: Some(failed),
@@ -86,7 +86,7 @@ impl Extender {
             .map(|fit| format!("{}:{:.2}", fit.node, fit.score))
             .collect();
         let message = format!(
-            "fits node({}), {} nodes not fit, {} nodes fit({})",
+            "find fit node({}), {} nodes not fit, {} nodes fit({})",
             best.node,
             names.len().saturating_sub(fitting.len()),
             fitting.len(),
@@ -139,7 +139,10 @@ impl Extender {
             pod,
             requests,
             gpu_policy: request::gpu_policy(pod, &self.settings.gpu_policy),
-            weights: request::weights(pod)?,
+            weights: request::weights(pod).map_err(|error| {
+                let name = pod.metadata.name.as_deref().unwrap_or_default();
+                format!("calcScore failed {error} for pod {name}")
+            })?,
             quotas: &accounts.quotas,
         };
         let (mut fitting, failed) = demand.try_nodes(nodes);

@@ -25,12 +25,12 @@ const PAUSE_JITTER: f64 = 0.5;
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another pod holds it.
-    #[error("node {node} is locked{within}: node lock contention")]
+    #[error("node {node} {how}: node lock contention")]
     Contended {
         /// The node.
         node: String,
-        /// For how long at most, if that is known.
-        within: String,
+        /// Seen at once, or only when it was to be set.
+        how: String,
     },
     /// A call failed.
     #[error("{what} node lock of {node}: {error}")]
@@ -43,7 +43,7 @@ pub enum LockError {
         error: CallError,
     },
     /// The annotation cannot be read.
-    #[error("unreadable lock {0:?}")]
+    #[error("{0}")]
     Unreadable(String),
 }
 
@@ -71,12 +71,27 @@ impl Holder<'_> {
 
 /// When the lock was taken, and by whom; an old form has no holder.
 fn parse(text: &str) -> Result<(Timestamp, Option<Holder<'_>>), LockError> {
-    let unreadable = || LockError::Unreadable(text.to_owned());
-    let time = |text: &str| text.parse::<Timestamp>().map_err(|_| unreadable());
+    let time = |stamp: &str| {
+        let error = |_| LockError::Unreadable(format!("parsing time {stamp:?}: not RFC 3339"));
+        stamp.parse::<Timestamp>().map_err(error)
+    };
     match text.split(',').collect::<Vec<_>>().as_slice() {
         [at] => Ok((time(at)?, None)),
         [at, namespace, pod] => Ok((time(at)?, Some(Holder { namespace, pod }))),
-        _ => Err(unreadable()),
+        parts => Err(LockError::Unreadable(format!(
+            "malformed lock annotation: expected 3 parts, got {} from {text}",
+            parts.len()
+        ))),
+    }
+}
+
+/// A duration as Go writes one of whole seconds, e.g. `5m0s`.
+fn go_duration(duration: Duration) -> String {
+    let secs = duration.as_secs();
+    match (secs / 3600, secs / 60 % 60, secs % 60) {
+        (0, 0, secs) => format!("{secs}s"),
+        (0, mins, secs) => format!("{mins}m{secs}s"),
+        (hours, mins, secs) => format!("{hours}h{mins}m{secs}s"),
     }
 }
 
@@ -143,10 +158,9 @@ impl NodeLocks {
             }
         }
         if !take_over {
-            let within = format!(" within the last {} s", self.timeout.as_secs());
             return Err(LockError::Contended {
                 node: name.to_owned(),
-                within,
+                how: format!("has been locked within {}", go_duration(self.timeout)),
             });
         }
         tracing::info!(node = name, lock = text, "taking over a node lock");
@@ -157,7 +171,7 @@ impl NodeLocks {
     async fn set(&self, calls: &Calls, name: &str, holder: Holder<'_>) -> Result<(), LockError> {
         let contended = || LockError::Contended {
             node: name.to_owned(),
-            within: String::new(),
+            how: "is locked".to_owned(),
         };
         let turn = self.turn(name);
         let _turn = turn.lock().await;
@@ -314,6 +328,12 @@ mod tests {
         }
     }
 
+    #[test]
+    fn durations_are_written_as_go_writes_them() {
+        let written = [5, 300, 3661].map(|secs| go_duration(Duration::from_secs(secs)));
+        assert_eq!(written, ["5s", "5m0s", "1h1m1s"]);
+    }
+
     #[tokio::test]
     async fn a_failing_change_is_tried_five_times_and_contention_once() {
         let tries = std::cell::Cell::new(0);
@@ -321,7 +341,7 @@ mod tests {
             if contended {
                 LockError::Contended {
                     node: "n".to_owned(),
-                    within: String::new(),
+                    how: "is locked".to_owned(),
                 }
             } else {
                 failed(

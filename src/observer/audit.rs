@@ -4,6 +4,8 @@
 //! the bind time of record in each record, API calls by component, and how far the live view lagged. Never more in
 //! memory than one line and the counts.
 
+mod call;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -16,6 +18,8 @@ use serde::Deserialize;
 use super::clock::Clock;
 use super::latency::nearest_rank;
 use crate::run_folder::{CallCounts, Calls, Lag, Record};
+
+pub use call::{Call, parse as parse_call};
 
 /// The audit log can't be read.
 #[derive(Debug, thiserror::Error)]

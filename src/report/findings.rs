@@ -12,16 +12,14 @@ use crate::run_folder::HamiKind;
 pub fn findings(material: &Material) -> Vec<String> {
     let arms = material.arms();
     let mut all = Vec::new();
+    if !material.session.summary.meaning.is_empty() {
+        all.push(format!("In short: {}", material.session.summary.meaning));
+    }
     for arm in &material.session.summary.arms {
         let verdict = match arm.shape_holds {
             Some(true) => "The published shape was seen again",
             Some(false) => "The published shape was not seen again",
             None => continue,
-        };
-        let of = if arms.len() > 1 {
-            format!("{}: ", arm.name)
-        } else {
-            String::new()
         };
         let count = |holds| arm.claims.iter().filter(|c| c.holds == holds).count();
         let (held, judged) = (count(Some(true)), arm.claims.len() - count(None));
@@ -29,9 +27,8 @@ pub fn findings(material: &Material) -> Vec<String> {
             0 => String::new(),
             n => format!(", {n} cannot be judged"),
         };
-        all.push(format!(
-            "{of}{verdict}: {held} of {judged} claims hold{open}."
-        ));
+        let sentence = format!("{verdict}: {held} of {judged} claims hold{open}.");
+        all.push(of_arm(&arm.name, sentence, arms.len()));
     }
     for arm in &arms {
         let arm = Arm::of(material, arm);
@@ -44,15 +41,21 @@ pub fn findings(material: &Material) -> Vec<String> {
             arm.restarts(),
         ];
         for sentence in said.into_iter().flatten() {
-            all.push(if arms.len() > 1 {
-                format!("{}: {sentence}", arm.name)
-            } else {
-                sentence
-            });
+            all.push(of_arm(arm.name, sentence, arms.len()));
         }
     }
     all.extend(trust(material));
     all
+}
+
+/// A sentence with its arm before it, where there are several. Teams' names are lower case anyway.
+fn of_arm(arm: &str, sentence: String, arms: usize) -> String {
+    if arms < 2 {
+        return sentence;
+    }
+    let mut rest = sentence.chars();
+    let first = rest.next().map(|c| c.to_lowercase().to_string());
+    format!("{arm}: {}{}", first.unwrap_or_default(), rest.as_str())
 }
 
 /// An arm of the session.
@@ -195,20 +198,25 @@ impl<'a> Arm<'a> {
     }
 
     fn unbound(&self) -> Option<String> {
-        let mut parts = Vec::new();
         let run = self
             .material
             .runs
             .iter()
             .find(|r| r.summary.arm == self.name)?;
+        let several = run.working().count() > 1;
+        let mut parts = Vec::new();
         for team in run.working() {
+            let of = if several {
+                format!(" of {}", team.name)
+            } else {
+                String::new()
+            };
             for (class, phases) in &team.latency {
                 if let Some(bound) = phases.get("bound").filter(|l| l.censored > 0) {
                     let done = bound.count.saturating_sub(bound.censored);
                     parts.push(format!(
-                        "{} of {}'s {} {class} requests",
+                        "{} of {} {class} requests{of}",
                         thousands(done),
-                        team.name,
                         thousands(bound.count)
                     ));
                 }

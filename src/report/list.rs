@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use comfy_table::{Table, presets};
 
 use super::ReportError;
-use crate::charts::text::{clean, secs, short};
+use crate::charts::text::{clean, secs, short, to_the_second};
 use crate::run_folder::{ReadError, Session, Summary};
 
 /// Lists the sessions below `root`, the latest first: time, experiment, HAMi, disturbed, headline figure. A folder that
@@ -86,7 +86,7 @@ fn row(folder: &Path, summary: &Summary) -> Vec<String> {
     let source = format!("{:?} {}", summary.hami.source, summary.hami.version).to_lowercase();
     let cells = [
         name.into_owned(),
-        summary.started.clone(),
+        to_the_second(&summary.started),
         summary.experiment.clone(),
         source,
         summary.runs.len().to_string(),

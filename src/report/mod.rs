@@ -5,10 +5,14 @@
 //! - [`findings`]: what a session found, in plain sentences
 //! - [`tables`]: its figures beside the published ones
 //! - [`page`]: the self-contained HTML file
+//! - [`compared`]: a comparison, for the terminal and as Markdown
 //! - [`show`], [`runs`]: a session, and a list of sessions, for the terminal
 
 #[cfg(test)]
 mod browser_tests;
+pub mod compared;
+#[cfg(test)]
+mod damage_tests;
 pub mod findings;
 mod list;
 pub mod page;
@@ -23,6 +27,7 @@ pub use list::runs;
 pub use shown::show;
 
 use crate::charts::{DrawError, Material};
+use crate::compare::Comparison;
 use crate::run_folder::ReadError;
 
 /// Why a report could not be made.
@@ -56,14 +61,26 @@ pub enum ReportError {
 /// # Errors
 /// If a session can't be read, or the file can't be written. Nothing is written unless all sessions can be read.
 pub fn write(sessions: &[PathBuf], out_file: &Path) -> Result<(), ReportError> {
+    nightly(sessions, &[], &[], out_file)
+}
+
+/// As [`write`], led by what came of comparing them: `comparisons`, and the trend since the sessions `earlier`.
+///
+/// # Errors
+/// As [`write`].
+pub fn nightly(
+    sessions: &[PathBuf],
+    earlier: &[PathBuf],
+    comparisons: &[Comparison],
+    out_file: &Path,
+) -> Result<(), ReportError> {
     if sessions.is_empty() {
         return Err(ReportError::NoSession);
     }
-    let materials: Vec<Material> = sessions
-        .iter()
-        .map(|s| Material::load(s))
-        .collect::<Result<_, _>>()?;
-    let html = page::html(&materials)?;
+    let load = |sessions: &[PathBuf]| -> Result<Vec<Material>, ReadError> {
+        sessions.iter().map(|s| Material::load(s)).collect()
+    };
+    let html = page::html(load(sessions)?, load(earlier)?, comparisons)?;
     let io_error = |path: &Path, error| ReportError::Io {
         path: path.to_owned(),
         error,

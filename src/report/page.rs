@@ -4,13 +4,14 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
-use super::ReportError;
 use super::findings::findings;
 use super::shell;
 use super::tables::{ArmTable, tables};
-use crate::charts::text::{clean, short};
+use super::{ReportError, compared};
+use crate::charts::text::{clean, short, to_the_second};
 use crate::charts::theme::{GRID, INK, PAPER, SOFT, hex};
 use crate::charts::{Chart, DrawError, Material, charts, trends};
+use crate::compare::{ArmRows, Comparison, Outcome};
 use crate::run_folder::HamiKind;
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -25,7 +26,8 @@ struct Part {
     hami_sha256: String,
     builtin: bool,
     quick: bool,
-    compress: f64,
+    /// By what the timeline was divided; none where it was not.
+    compress: Option<String>,
     findings: Vec<String>,
     tables: Vec<ArmTable>,
     verdicts: Vec<Verdict>,
@@ -74,17 +76,42 @@ struct Calls {
     sum: String,
 }
 
-/// The report's HTML.
+/// A comparison as the template sees it.
+#[derive(Debug, Serialize)]
+struct Compared {
+    headline: String,
+    verdict: String,
+    regression: bool,
+    arms: Vec<ComparedArm>,
+    notes: Vec<String>,
+}
+
+/// An arm of a comparison.
+#[derive(Debug, Serialize)]
+struct ComparedArm {
+    arm: String,
+    base_runs: usize,
+    new_runs: usize,
+    rows: Vec<[String; 8]>,
+}
+
+/// The report's HTML: what came of comparing `materials`, the trend since `earlier` ones, and each of `materials`.
 ///
 /// # Errors
 /// If a chart can't be drawn, or the template fails.
-pub fn html(materials: &[Material]) -> Result<String, ReportError> {
+pub fn html(
+    materials: Vec<Material>,
+    earlier: Vec<Material>,
+    comparisons: &[Comparison],
+) -> Result<String, ReportError> {
     let parts: Vec<Part> = materials.iter().map(part).collect::<Result<_, _>>()?;
-    let over = trends(materials);
+    let all: Vec<Material> = materials.into_iter().chain(earlier).collect();
+    let over = trends(&all);
     let over: Vec<Figure> = over
         .iter()
         .map(|(_, c)| figure(c.as_ref()))
         .collect::<Result<_, _>>()?;
+    let compared: Vec<Compared> = comparisons.iter().map(in_words).collect();
     let mut environment = Environment::new();
     // The name's end turns escaping on.
     environment.add_template("page.html", TEMPLATE)?;
@@ -94,8 +121,31 @@ pub fn html(materials: &[Material]) -> Result<String, ReportError> {
     Ok(page.render(context! {
         parts => Value::from(Serde(&parts)),
         over => Value::from(Serde(&over)),
+        sessions => all.len(),
+        compared => Value::from(Serde(&compared)),
         colours,
     })?)
+}
+
+fn in_words(comparison: &Comparison) -> Compared {
+    let arm = |arm: &ArmRows| ComparedArm {
+        arm: clean(&arm.arm),
+        base_runs: arm.base_runs,
+        new_runs: arm.new_runs,
+        rows: arm.declared.iter().map(compared::cells).collect(),
+    };
+    Compared {
+        headline: clean(&compared::headline(comparison)),
+        verdict: clean(&compared::verdict(comparison)),
+        regression: comparison.outcome == Outcome::Regression,
+        arms: comparison
+            .arms
+            .iter()
+            .filter(|a| !a.declared.is_empty())
+            .map(arm)
+            .collect(),
+        notes: comparison.notes.iter().map(|n| clean(n)).collect(),
+    }
 }
 
 fn part(material: &Material) -> Result<Part, ReportError> {
@@ -107,13 +157,13 @@ fn part(material: &Material) -> Result<Part, ReportError> {
         .collect::<Result<_, _>>()?;
     Ok(Part {
         experiment: summary.experiment.clone(),
-        started: summary.started.clone(),
+        started: to_the_second(&summary.started),
         folder: material.folder().unwrap_or_default(),
         hami: summary.hami.label(),
         hami_sha256: summary.hami.sha256.clone(),
         builtin: summary.hami.source == HamiKind::Builtin,
         quick: summary.quick,
-        compress: summary.compress,
+        compress: (summary.compress > 1.0).then(|| summary.compress.to_string()),
         findings: findings(material),
         tables: tables(material),
         verdicts: verdicts(material),
@@ -243,6 +293,10 @@ fn flat(value: &serde_json::Value) -> Vec<[String; 2]> {
             }
             serde_json::Value::String(text) => {
                 rows.push([name.replace('_', " "), short(text, 200)]);
+            }
+            serde_json::Value::Number(number) if number.is_f64() => {
+                let value = number.as_f64().unwrap_or_default();
+                rows.push([name.replace('_', " "), format!("{value:.3}")]);
             }
             other => rows.push([name.replace('_', " "), short(&other.to_string(), 200)]),
         }

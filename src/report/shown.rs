@@ -9,7 +9,7 @@ use super::findings::findings;
 use super::shell;
 use super::tables::{ArmTable, tables};
 use crate::charts::Material;
-use crate::charts::text::clean;
+use crate::charts::text::{clean, to_the_second};
 use crate::run_folder::{ReadError, RunSummary};
 
 /// A session in words and tables, for the terminal.
@@ -27,7 +27,7 @@ pub fn show(session: &Path) -> Result<String, ReadError> {
     line(&format!(
         "{}, started {}, {}",
         summary.experiment,
-        summary.started,
+        to_the_second(&summary.started),
         material.session.dir.display()
     ));
     line(&format!(

@@ -14,6 +14,9 @@ use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 use super::summary::SCHEMA;
 use super::{Decision, Record, RunInfo, Summary, files};
 
+/// Larger files are refused: an hour's records of ten thousand pods have some 20 MB.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Why a session or run can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -122,25 +125,30 @@ impl Run {
     /// Reads a run's folder.
     ///
     /// # Errors
-    /// If `run.json` is missing, foreign, damaged or of a later schema, or if another file is damaged anywhere but at
-    /// its end.
+    /// If `run.json` is missing, foreign, damaged or of a later schema, or if the records are damaged anywhere but at their
+    /// end. Another file that is damaged costs what it tells, with a note.
     pub fn load(dir: &Path) -> Result<Self, ReadError> {
         let info: RunInfo = versioned(dir, "run", files::RUN)?;
         let mut notes = Vec::new();
         let records: Vec<Record> = lines(&dir.join(files::JOBS), &mut notes, json_line)?;
-        let exits = lines(&dir.join(files::RESTARTS), &mut notes, json_line)?;
-        let usage = csv(&dir.join(files::USAGE), &mut notes)?;
-        let components = csv(&dir.join(files::COMPONENTS), &mut notes)?;
+        let exits = lines(&dir.join(files::RESTARTS), &mut notes, json_line);
+        let exits = or_without(exits, &mut notes);
+        let usage = csv(&dir.join(files::USAGE), &mut notes);
+        let usage = or_without(usage, &mut notes);
+        let components = csv(&dir.join(files::COMPONENTS), &mut notes);
+        let components = or_without(components, &mut notes);
         let decisions = match info.plan.clearer {
-            Some(_) => lines(&dir.join(files::DECISIONS), &mut notes, json_line)?,
-            None => Vec::new(),
+            Some(_) => lines(&dir.join(files::DECISIONS), &mut notes, json_line),
+            None => Ok(Vec::new()),
         };
+        let decisions = or_without(decisions, &mut notes);
         let path = dir.join(files::CALLS);
         let calls = match read(&path) {
-            Ok(text) => Some(parse(&path, &text)?),
-            Err(ReadError::Missing(_)) => None,
-            Err(error) => return Err(error),
+            Ok(text) => parse(&path, &text).map(Some),
+            Err(ReadError::Missing(_)) => Ok(None),
+            Err(error) => Err(error),
         };
+        let calls = or_without(calls, &mut notes);
         Ok(Self {
             dir: dir.to_owned(),
             info,
@@ -153,6 +161,14 @@ impl Run {
             notes,
         })
     }
+}
+
+/// A part of a run's evidence; one that can't be read is left out, with a note.
+fn or_without<T: Default>(part: Result<T, ReadError>, notes: &mut Vec<String>) -> T {
+    part.unwrap_or_else(|error| {
+        notes.push(format!("{error}; it was left out"));
+        T::default()
+    })
 }
 
 /// Reads a node clearer's decisions, of a run that may still be going on: a last line that is incomplete is left out.
@@ -214,7 +230,16 @@ fn versioned<T: DeserializeOwned>(
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
-    fs::read(path).map_err(|error| match error.kind() {
+    let regular = |metadata: fs::Metadata| match metadata.len() {
+        // Opening a pipe would wait for ever, a device may never end.
+        _ if !metadata.is_file() => Err(io::Error::other("not a regular file")),
+        len if len > MOST_BYTES => Err(io::Error::other("larger than anything headroom writes")),
+        _ => Ok(()),
+    };
+    let bytes = fs::metadata(path)
+        .and_then(regular)
+        .and_then(|()| fs::read(path));
+    bytes.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             ReadError::Missing(path.to_owned())
         }

@@ -95,7 +95,7 @@ fn a_half_written_last_line_is_left_out_and_said() {
 }
 
 #[test]
-fn damage_in_the_middle_is_an_error_that_names_file_and_line() {
+fn damaged_records_are_an_error_and_another_damaged_file_costs_what_it_tells() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("default-1");
     killed_run(&folder);
@@ -103,18 +103,29 @@ fn damage_in_the_middle_is_an_error_that_names_file_and_line() {
         &folder.join(files::USAGE),
         b"2.000,shared,40,many,0,0,0,0,0\n",
     );
-    let error = Run::load(&folder).unwrap_err().to_string();
-    assert!(
-        error.contains("usage.csv") && error.contains("line 3"),
-        "{error}"
-    );
-    assert!(error.contains("admitted_cards"), "{error}");
+    let run = Run::load(&folder).unwrap();
+    assert_eq!((run.records.len(), run.usage.len()), (1, 0));
+    let note = &run.notes[0];
+    for part in ["usage.csv", "line 3", "admitted_cards", "left out"] {
+        assert!(note.contains(part), "{part} is not in {note}");
+    }
     append(&folder.join(files::JOBS), b"\xff\xfe\n");
     let error = Run::load(&folder).unwrap_err().to_string();
     assert!(
         error.contains("jobs.jsonl") && error.contains("line 2"),
         "{error}"
     );
+}
+
+#[test]
+fn a_pipe_or_a_device_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("default-1");
+    killed_run(&folder);
+    std::fs::remove_file(folder.join(files::JOBS)).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.join(files::JOBS)).unwrap();
+    let error = Run::load(&folder).unwrap_err().to_string();
+    assert!(error.contains("not a regular file"), "{error}");
 }
 
 #[test]

@@ -6,10 +6,11 @@
 
 mod backoff;
 mod child;
+mod dismiss;
 mod exit;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     path::PathBuf,
     process::ExitStatus,
@@ -34,6 +35,7 @@ use super::proc;
 use crate::process;
 use backoff::Backoff;
 use child::{cpu_secs, start, wait_for};
+use dismiss::Kept;
 
 /// How often the components' peak memory is looked at. The kernel keeps the peak, so this bounds only what is missed
 /// between the last look and the end.
@@ -70,13 +72,17 @@ pub struct Supervisor {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Signalled when `stopping` is set.
+    /// Signalled when `stopping` is set or a component is dismissed.
     stop: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
     stopping: bool,
+    /// Components with a thread that keeps them running.
+    kept: BTreeSet<String>,
+    /// Those of them that are to end for good.
+    dismissed: BTreeSet<String>,
     running: BTreeMap<String, Running>,
     exits: Vec<Exit>,
     sender: mpsc::UnboundedSender<Exit>,
@@ -99,6 +105,13 @@ impl Running {
     }
 }
 
+impl State {
+    /// Whether this component is not to be started again.
+    fn ends(&self, name: &str) -> bool {
+        self.stopping || self.dismissed.contains(name)
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
@@ -113,6 +126,8 @@ impl Supervisor {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 stopping: false,
+                kept: BTreeSet::new(),
+                dismissed: BTreeSet::new(),
                 running: BTreeMap::new(),
                 exits: vec![],
                 sender,
@@ -131,6 +146,7 @@ impl Supervisor {
     /// Starts a program and keeps it running.
     pub fn run(&self, program: Program) {
         let name = program.name.clone();
+        self.shared.lock().kept.insert(name.clone());
         self.spawn(&name, move |shared| keep_running(&shared, &program));
     }
 
@@ -253,11 +269,12 @@ impl Drop for Supervisor {
 /// Starts the program, waits for it to end, writes that down, waits as a kubelet would, and begins again.
 fn keep_running(shared: &Shared, program: &Program) {
     let mut backoff = Backoff::default();
+    let _kept = Kept(shared, &program.name);
     loop {
         let log_start = program.log.metadata().map_or(0, |m| m.len());
         let started = {
             let mut state = shared.lock();
-            if state.stopping {
+            if state.ends(&program.name) {
                 return;
             }
             // Started under the lock: a stop sees either no process and forbids one, or the process.
@@ -295,7 +312,7 @@ fn keep_running(shared: &Shared, program: &Program) {
         let state = shared.lock();
         let (state, _) = shared
             .stop
-            .wait_timeout_while(state, delay, |s| !s.stopping)
+            .wait_timeout_while(state, delay, |s| !s.ends(&program.name))
             .unwrap_or_else(PoisonError::into_inner);
         drop(state);
     }
@@ -314,13 +331,13 @@ fn record(
     let mut state = shared.lock();
     let ran = state.running.remove(name);
     let (cause, last_lines) = match status {
-        _ if state.stopping => (Cause::Stopped, vec![]),
+        _ if state.ends(name) => (Cause::Stopped, vec![]),
         Some(status) => exit::classify(status, &lines),
         None if ran.is_none() => (Cause::NotStarted, lines),
         None => (Cause::Failed, lines),
     };
     let delay = backoff
-        .filter(|_| !state.stopping)
+        .filter(|_| !state.ends(name))
         .map(|b| b.after_exit(instant));
     let exit = Exit {
         component: name.to_owned(),

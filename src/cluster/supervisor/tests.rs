@@ -116,3 +116,31 @@ fn an_adopted_process_is_watched_but_not_restarted() {
     );
     assert!(supervisor.components().is_empty());
 }
+
+#[test]
+fn a_dismissed_program_stays_away_and_leaves_its_name_to_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let supervisor = Supervisor::new();
+    supervisor.run(program(dir.path(), "sleep", &["600"]));
+    let first = eventually(|| pid_other_than(&supervisor, 0));
+    supervisor.dismiss("it");
+    assert_eq!(supervisor.components(), []);
+    supervisor.run(program(dir.path(), "sleep", &["600"]));
+    let second = eventually(|| pid_other_than(&supervisor, first));
+    assert!(proc::is_running(second) && !proc::is_running(first));
+    let causes: Vec<_> = supervisor.exits().iter().map(|e| e.cause).collect();
+    assert_eq!(causes, [Cause::Stopped]);
+    supervisor.stop();
+}
+
+#[test]
+fn a_program_that_waits_for_its_next_start_can_be_dismissed() {
+    let dir = tempfile::tempdir().unwrap();
+    let supervisor = Supervisor::new();
+    supervisor.run(program(dir.path(), "false", &[]));
+    // After the second exit it waits for 10 s.
+    eventually(|| Some(supervisor.exits()).filter(|e| e.len() >= 2));
+    supervisor.dismiss("it");
+    assert_eq!(supervisor.exits().len(), 2);
+    assert!(supervisor.shared.lock().kept.is_empty());
+}

@@ -1,0 +1,130 @@
+//! `headroom conformance`.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use super::args::ConformanceArgs;
+use super::bench::prepare;
+use super::setting::find_hami;
+use super::{Exit, Interrupted, Place, signals};
+use crate::conformance::record::{self, Recorded};
+use crate::conformance::scenario::Scenario;
+use crate::conformance::{Order, catalog, recorded, run, table};
+
+/// Options that make no sense together.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadOptions(String);
+
+/// Plays the scenarios and prints the table.
+///
+/// # Errors
+/// Usage errors before anything is started; a control plane that fails, later.
+pub async fn conformance(place: &Place, args: ConformanceArgs) -> anyhow::Result<Exit> {
+    let scenarios = chosen(&args.scenarios)?;
+    if args.list {
+        for scenario in scenarios {
+            outln!("{:<32} {}", scenario.name, scenario.about);
+        }
+        return Ok(Exit::Done);
+    }
+    let against = match &args.against {
+        Some(path) => Some((path.clone(), Recorded::read(path)?)),
+        None => None,
+    };
+    check(
+        &args,
+        against.as_ref().map(|(_, recorded)| recorded),
+        &scenarios,
+    )?;
+
+    let cache = place.open()?;
+    let mut sides = Vec::new();
+    let registry = args.registry.clone().unwrap_or_default();
+    for choice in &args.hami {
+        sides.push(find_hami(choice, &registry, &cache).await?);
+    }
+    let [first, ..] = sides.as_slice() else {
+        // `check` has counted them.
+        return Err(BadOptions("--hami is missing".into()).into());
+    };
+    let bench = match prepare(place, &cache, first).await {
+        Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
+        bench => bench?,
+    };
+    let order = Order {
+        against,
+        scenarios,
+        repeats: args.repeat,
+        programs: bench.programs,
+        state_root: bench.state_root,
+        out: args.out.unwrap_or_else(new_folder),
+        sides,
+    };
+    let session = run(&order, signals::stop()).await?;
+    out!("{}", table::markdown(&session));
+    errln!("results: {}", order.out.display());
+    if signals::stop().is_cancelled() {
+        return Ok(Exit::Interrupted);
+    }
+    if let Some(path) = &args.record {
+        let side = usize::from(order.against.is_some());
+        record::write(path, &recorded(&order, &session, side)).context("recording the outcomes")?;
+        errln!("outcomes recorded: {}", path.display());
+    }
+    Ok(match session.equivalent {
+        Some(false) => Exit::Failed,
+        // Nothing to compare with: recording was all that was asked for.
+        Some(true) | None => Exit::Done,
+    })
+}
+
+/// The scenarios that are asked for, all without a name.
+fn chosen(names: &[String]) -> Result<Vec<Scenario>, BadOptions> {
+    let all = catalog::all();
+    for name in names {
+        if !all.iter().any(|scenario| scenario.name == name) {
+            let nearest = all.iter().map(|s| s.name).max_by(|a, b| {
+                let likeness = |other: &str| strsim::jaro_winkler(name, other);
+                likeness(a).total_cmp(&likeness(b))
+            });
+            return Err(BadOptions(format!(
+                "--scenario {name}: there is no such scenario; nearest: {}; `headroom conformance --list` shows all",
+                nearest.unwrap_or_default()
+            )));
+        }
+    }
+    let wanted = |s: &Scenario| names.is_empty() || names.iter().any(|name| name == s.name);
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+fn check(
+    args: &ConformanceArgs,
+    against: Option<&Recorded>,
+    scenarios: &[Scenario],
+) -> Result<(), BadOptions> {
+    let bad = |problem: &str| Err(BadOptions(problem.to_owned()));
+    match (args.hami.len(), against, &args.record) {
+        (1, None, None) => bad(
+            "one --hami is nothing to compare: give two, or --against FILE to hold it to recorded outcomes, or --record FILE",
+        ),
+        (1, ..) | (2, None, _) => match against.map(|recorded| recorded.lacking(scenarios)) {
+            Some(lacking) if !lacking.is_empty() => Err(BadOptions(format!(
+                "--against: nothing is recorded there of {}; record it anew or name others with --scenario",
+                lacking.join(", ")
+            ))),
+            _ => Ok(()),
+        },
+        (0, ..) => {
+            bad("which extenders? give --hami twice, each builtin, auto, image[:TAG] or a path")
+        }
+        (2, ..) => bad("--against takes the place of a --hami: give one"),
+        _ => bad("--hami is given more than twice; two can be compared"),
+    }
+}
+
+fn new_folder() -> PathBuf {
+    let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
+    PathBuf::from("runs").join(format!("{now}-conformance"))
+}

@@ -1,0 +1,73 @@
+//! What simulated comparisons showed.
+
+use serde::{Deserialize, Serialize};
+
+use super::SideFacts;
+
+/// Simulated comparisons.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Power {
+    /// Name of the experiment of the A/A runs.
+    pub experiment: String,
+    /// Number of A/A runs.
+    pub runs: usize,
+    /// Of these, disturbed.
+    pub disturbed: usize,
+    /// What ran.
+    pub ran: SideFacts,
+    /// The metrics and their noise.
+    pub metrics: Vec<Noise>,
+    /// Simulated comparisons of each kind.
+    pub draws: u32,
+    /// Seed of the simulation.
+    pub seed: u64,
+    /// Share of false alarms that is allowed.
+    pub alpha: f64,
+    /// What came out, by numbers of runs.
+    pub shapes: Vec<Shape>,
+}
+
+/// How a metric varies between A/A runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Noise {
+    /// Arm, where there are several.
+    pub arm: String,
+    /// Name of the figure.
+    pub figure: String,
+    /// Allowed change, per cent.
+    pub limit_percent: Option<f64>,
+    /// Allowed change in the figure's unit.
+    pub limit: Option<f64>,
+    /// Median over the runs.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// Simulated comparisons of so many runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Runs of the baseline.
+    pub base_runs: usize,
+    /// New runs.
+    pub new_runs: usize,
+    /// Share of comparisons of like runs that call any metric a regression.
+    pub false_alarms: f64,
+    /// The same if every metric has become worse by exactly what is allowed, the worst case.
+    pub false_alarms_at_limit: f64,
+    /// How often a change of one metric alone is found.
+    pub detection: Vec<Detection>,
+}
+
+/// How often a change of a metric is called a regression of that metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Detection {
+    /// Arm.
+    pub arm: String,
+    /// Name of the figure.
+    pub figure: String,
+    /// Change for the worse, per cent; then the share of comparisons that find it.
+    pub found: Vec<(f64, f64)>,
+}

@@ -1,0 +1,117 @@
+//! Commands on recorded sessions: they need no cluster, and their exit codes are what a script goes by.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use support::{HEADROOM, messages};
+
+const ARM: &str = "raised-spread";
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("runs/examples")
+}
+
+fn headroom(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(HEADROOM);
+    command.args(args).current_dir(folder);
+    command.output().expect("headroom starts")
+}
+
+/// A session of six runs like a recorded one, in which whole cards waited `p95` seconds, more or less.
+fn session(folder: &Path, name: &str, p95: f64) -> String {
+    let from = examples().join("rate-limit");
+    let to = folder.join(name);
+    let text = fs::read_to_string(from.join("summary.json")).unwrap();
+    let mut summary: Value = serde_json::from_str(&text).unwrap();
+    let runs = summary["runs"].as_array().unwrap();
+    let recorded = runs.iter().find(|r| r["arm"] == ARM).unwrap().clone();
+    let run = |i: u32| {
+        let (mut run, name) = (recorded.clone(), format!("{ARM}-{i}"));
+        fs::create_dir_all(to.join(&name)).unwrap();
+        for file in ["run.json", "jobs.jsonl", "usage.csv", "restarts.jsonl"] {
+            fs::copy(
+                from.join(format!("{ARM}-1")).join(file),
+                to.join(&name).join(file),
+            )
+            .unwrap();
+        }
+        run["repeat"] = json!(i);
+        run["folder"] = json!(name);
+        run["disturbed"] = json!([]);
+        run["tenants"][0]["latency"]["whole-card"]["bound"]["p95"] =
+            json!(p95 + f64::from(i) * 0.01);
+        run
+    };
+    summary["runs"] = (1..=6).map(run).collect();
+    fs::write(to.join("summary.json"), summary.to_string()).unwrap();
+    name.to_owned()
+}
+
+#[test]
+fn comparisons_end_with_the_code_that_a_script_goes_by() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let base = session(dir, "base", 10.0);
+    let same = session(dir, "same", 10.005);
+    let slow = session(dir, "slow", 20.0);
+    let code = |args: &[&str]| {
+        let output = headroom(dir, &[&["compare"], args].concat());
+        (
+            output.status.code(),
+            messages(&output) + &String::from_utf8_lossy(&output.stdout),
+        )
+    };
+    let (good, text) = code(&[&base, &same]);
+    assert_eq!(good, Some(0), "{text}");
+    assert!(text.contains("No regression"), "{text}");
+    let (bad, text) = code(&[&base, &slow, "--json", "c.json", "--markdown", "c.md"]);
+    assert_eq!(bad, Some(4), "{text}");
+    assert!(
+        text.contains("Regression: requests whole-card: submit → bound, p95 +1"),
+        "{text}"
+    );
+    let written: Value =
+        serde_json::from_str(&fs::read_to_string(dir.join("c.json")).unwrap()).unwrap();
+    assert_eq!(written["outcome"], "regression");
+    assert!(
+        fs::read_to_string(dir.join("c.md"))
+            .unwrap()
+            .contains("**Regression")
+    );
+    let (several, text) = code(&[&base, &same, "--", &slow]);
+    assert_eq!(several, Some(4), "{text}");
+    assert!(text.contains("12 + 6 runs"), "{text}");
+    for (args, part) in [
+        (&[&base[..], &same, &slow][..], "--"),
+        (&[&base], "--baseline nightly"),
+        (&[], "BASE NEW"),
+        (&[&base, &base], "twice"),
+        (&[&base, "nowhere"], "nowhere does not exist"),
+        (&["--baseline", "weekly", &base], "nightly=N"),
+        (
+            &["--baseline", "nightly", &base],
+            "no earlier nightly session",
+        ),
+        (&["--across", "hammy", &base, &same], "hami"),
+    ] {
+        let (usage, text) = code(args);
+        assert_eq!(usage, Some(2), "{args:?}: {text}");
+        assert!(text.contains(part), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn what_is_no_session_is_left_out_if_others_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| examples().join(name).display().to_string();
+    let (readme, session) = (path("README.md"), path("rate-limit"));
+    let output = headroom(folder.path(), &["plot", &readme, &session]);
+    assert!(output.status.success(), "{}", messages(&output));
+    assert!(messages(&output).contains("README.md is no session"));
+    let output = headroom(folder.path(), &["plot", &readme]);
+    assert_eq!(output.status.code(), Some(2));
+}
