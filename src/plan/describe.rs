@@ -88,18 +88,7 @@ impl Plan {
             self.hardware.device_plugin_delay_secs
         )?;
         if let Some(clearer) = &self.clearer {
-            writeln!(
-                f,
-                "clearer     {} when {}, on {}, stops {}, puts back after {} s",
-                clearer.strategy.name(),
-                clearer.trigger.name(),
-                clearer
-                    .scope
-                    .as_deref()
-                    .map_or("every machine".to_owned(), |g| format!("machines {g}")),
-                clearer.stops.join(", "),
-                clearer.deadline_secs
-            )?;
+            writeln!(f, "clearer     {}", clearer.in_words())?;
         }
         for team in &self.tenants {
             team.write(f)?;
