@@ -105,9 +105,10 @@ impl Figure {
         } else {
             words(rest)
         };
+        let name = name.replace("submit → ", "");
         match of {
-            "" => short(&name, 34),
-            _ => short(&format!("{}: {name}{unit}", short(of, 14)), 36),
+            "" => short(&name, 30),
+            _ => short(&format!("{}: {name}{unit}", short(of, 10)), 30),
         }
     }
 }

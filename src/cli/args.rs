@@ -98,7 +98,7 @@ pub enum Command {
     Compare(CompareArgs),
     /// Run the experiments, compare them with earlier nights and write a report
     #[command(
-        after_help = "Examples:\n  headroom nightly\n  headroom nightly --experiments rate-limit,placement --repeat 5\n\nExit codes: 0 no regression, 4 a regression, 3 disturbed, 1 an experiment failed."
+        after_help = "Examples:\n  headroom nightly\n  headroom nightly --experiments rate-limit,placement --repeat 3\n\nExit codes: 0 no regression, 4 a regression, 3 disturbed, 1 an experiment failed."
     )]
     Nightly(NightlyArgs),
     /// Print what a session measured
@@ -244,8 +244,8 @@ pub struct NightlyArgs {
     #[arg(long, value_delimiter = ',', value_name = "EXPERIMENT")]
     pub experiments: Vec<String>,
 
-    /// Run every arm this many times; fewer can't show a regression
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    /// Run every arm this many times; with fewer than 5 only large regressions show
+    #[arg(long, value_name = "N", default_value_t = 5)]
     pub repeat: u32,
 
     /// Nights to compare with

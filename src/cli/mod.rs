@@ -17,6 +17,7 @@ mod signals;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::charts::PlotError;
 use crate::cluster::{ClusterError, clear_leftovers};
 use crate::compare::CompareError;
 use crate::compare::metrics::MetricsError;
@@ -24,6 +25,7 @@ use crate::compare::power::PowerError;
 use crate::components::{Cache, ComponentsError, Verdict};
 use crate::conformance::record::BadRecord;
 use crate::plan::PlanError;
+use crate::report::ReportError;
 use crate::run_folder::ReadError;
 use crate::{charts, clearer, components, extender, report};
 
@@ -99,6 +101,12 @@ fn is_usage(error: &anyhow::Error) -> bool {
         cause.is::<PlanError>()
             || cause.is::<ReadError>()
             || cause.is::<results::NoSession>()
+            || cause
+                .downcast_ref()
+                .is_some_and(|e| matches!(e, PlotError::Read(_)))
+            || cause
+                .downcast_ref()
+                .is_some_and(|e| matches!(e, ReportError::Read(_)))
             || cause.is::<bench::Taken>()
             || matches!(cause.downcast_ref(), Some(ClusterError::Unknown { .. }))
             || cause.is::<CompareError>()

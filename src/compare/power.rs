@@ -19,8 +19,9 @@ use crate::judge::Amount;
 /// Fewest A/A runs from which anything is simulated.
 pub const FEWEST: usize = 20;
 
-/// Numbers of runs that are simulated: baseline, new. The last is a week of nights against one, three runs each.
-const SHAPES: [(usize, usize); 5] = [(3, 3), (5, 5), (7, 7), (10, 10), (21, 3)];
+/// Numbers of runs that are simulated: baseline, new. The last two are a week of nights
+/// against one, of three and of five runs each.
+const SHAPES: [(usize, usize); 5] = [(3, 3), (5, 5), (10, 10), (21, 3), (35, 5)];
 
 /// Changes for the worse that are simulated, per cent.
 const EFFECTS: [f64; 9] = [1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 20.0, 50.0, 100.0];
@@ -60,7 +61,7 @@ pub fn power(aa: &Comparison, draws: u32, seed: u64) -> Result<Power, PowerError
     let columns = columns(aa)?;
     let shapes = SHAPES
         .iter()
-        .map(|shape| simulate(&columns, *shape, aa.alpha, draws, seed));
+        .map(|shape| simulate(&columns, *shape, aa.alpha, &EFFECTS, draws, seed));
     let shapes = shapes.collect();
     let mut ran = aa.base.clone();
     ran.sessions.extend(aa.new.sessions.iter().cloned());
@@ -199,12 +200,13 @@ fn simulate(
     columns: &[Column],
     (base_runs, new_runs): (usize, usize),
     alpha: f64,
+    effects: &[f64],
     draws: u32,
     seed: u64,
 ) -> Shape {
     let mut random = SmallRng::seed_from_u64(seed);
     let (mut alarms, mut at_limit) = (0_u32, 0_u32);
-    let mut found = vec![[0_u32; EFFECTS.len()]; columns.len()];
+    let mut found = vec![vec![0_u32; effects.len()]; columns.len()];
     for _ in 0..draws {
         let draw = draw(columns, (base_runs, new_runs), &mut random);
         let judged = |i: usize, new: &[Amount]| {
@@ -225,7 +227,7 @@ fn simulate(
             .unzip();
         at_limit += u32::from(regressions(&p_limit, &worse_limit, alpha).contains(&true));
         for i in (0..columns.len()).filter(|i| columns[*i].moves()) {
-            for (e, effect) in EFFECTS.iter().enumerate() {
+            for (e, effect) in effects.iter().enumerate() {
                 let (mut p, mut worse) = (p.clone(), worse.clone());
                 (p[i], worse[i]) = judged(i, &moved(&draw[i].1, columns[i].worse_by(*effect)));
                 found[i][e] += u32::from(regressions(&p, &worse, alpha)[i]);
@@ -240,7 +242,11 @@ fn simulate(
         .map(|(c, found)| Detection {
             arm: c.arm.clone(),
             figure: c.figure.clone(),
-            found: EFFECTS.into_iter().zip(found.map(share)).collect(),
+            found: effects
+                .iter()
+                .copied()
+                .zip(found.into_iter().map(share))
+                .collect(),
         });
     Shape {
         base_runs,

@@ -21,7 +21,7 @@ fn like_runs_are_called_worse_in_at_most_one_of_twenty_comparisons() {
         "metrics depend on each other: one alone shows nothing"
     );
     for shape in [(3, 3), (5, 5), (21, 3)] {
-        let shape = simulate(&columns, shape, aa.alpha, DRAWS, 11);
+        let shape = simulate(&columns, shape, aa.alpha, &[], DRAWS, 11);
         assert!(shape.false_alarms <= aa.alpha, "{shape:?}");
         assert!(shape.false_alarms_at_limit <= aa.alpha, "{shape:?}");
     }
@@ -52,12 +52,11 @@ fn without_correction_there_would_be_too_many_alarms() {
 fn larger_changes_are_found_more_often_and_so_are_those_in_more_runs() {
     let aa = aa();
     let columns = columns(&aa).unwrap();
-    let of = |shape| simulate(&columns, shape, aa.alpha, 200, 5);
+    let of = |shape| simulate(&columns, shape, aa.alpha, &[5.0, 20.0, 100.0], 200, 5);
     let (five, ten) = (of((5, 5)), of((7, 7)));
     for (few, many) in five.detection.iter().zip(&ten.detection) {
-        let first = few.found.first().unwrap().1;
         let last = few.found.last().unwrap().1;
-        assert!(first < 0.2 && last > 0.9, "{few:?}");
+        assert!(last > 0.9, "{few:?}");
         assert!(
             few.found.windows(2).all(|w| w[0].1 <= w[1].1 + 0.05),
             "{few:?}"

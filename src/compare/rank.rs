@@ -152,10 +152,10 @@ pub fn interval(base: &[Amount], new: &[Amount], times: bool, level: f64) -> End
     let mut steps: Vec<f64> = Vec::new();
     for b in base {
         for n in new {
-            if let (Amount::Is(b), Amount::Is(n)) = (b, n) {
-                let step = if times { n / b } else { n - b };
-                steps.extend(Some(step).filter(|s| s.is_finite()));
-            }
+            // Of what is only known to be over a bound, ranks change where the bound is.
+            let (b, n) = (b.at_least(), n.at_least());
+            let step = if times { n / b } else { n - b };
+            steps.extend(Some(step).filter(|s| s.is_finite()));
         }
     }
     steps.sort_by(f64::total_cmp);

@@ -71,9 +71,17 @@ fn what_is_over_a_bound_lies_above_what_is_below_it_and_level_with_the_rest() {
 fn drawn_assignments_agree_with_counted_ones() {
     let low: Vec<f64> = (0..31).map(|i| f64::from(i * 7 % 31)).collect();
     let high: Vec<f64> = (0..30).map(|i| f64::from(i * 11 % 31) + 4.0).collect();
-    let drawn = p_larger(&is(&low), &is(&high));
-    let counted = p_larger(&is(&low[1..]), &is(&high));
+    let ranks = double_ranks(&[low, high].concat());
+    let seen: usize = ranks[31..].iter().sum();
+    let (drawn, counted) = (
+        drawn(&ranks, 30, seen),
+        share(&ranks, 30, |sum| sum >= seen),
+    );
     assert!((drawn - counted).abs() < 0.01, "{drawn} for {counted}");
+    assert!(
+        counted > 0.01 && counted < 0.5,
+        "{counted}: nothing to tell apart"
+    );
 }
 
 #[test]
