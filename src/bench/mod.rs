@@ -11,7 +11,7 @@
 //! - [`exits`]: what components' exits mean for it
 //! - [`foreign`]: CPU time of other programs meanwhile
 //! - [`progress`]: what a user sees meanwhile
-//! - [`table`]: what a user sees at the end
+//! - [`table`], [`verdicts`]: what a user sees at the end of a run, and of a session
 //! - [`bill`]: its rows about what room and stalls cost
 
 mod bill;
@@ -24,6 +24,7 @@ pub mod run;
 pub mod session;
 mod stalls;
 pub mod table;
+pub mod verdicts;
 
 pub use run::Bench;
 pub use session::{Ended, Order, session};

@@ -237,49 +237,6 @@ fn unplaced(run: &RunSummary) -> String {
     text
 }
 
-/// Renders what the session's runs say together: for each arm its figures over the repeats beside those published, and
-/// whether the published shape was seen.
-#[must_use]
-pub fn verdicts(session: &Summary) -> String {
-    let mut text = String::new();
-    for arm in &session.arms {
-        let _ = writeln!(
-            text,
-            "arm {} ({} run{})",
-            arm.name,
-            arm.runs,
-            if arm.runs == 1 { "" } else { "s" }
-        );
-        for (name, published) in &arm.published {
-            let measured = arm.figures.get(name).map_or(NOTHING.into(), |figure| {
-                if arm.runs == 1 {
-                    percentile(figure.median)
-                } else {
-                    let [median, min, max] =
-                        [figure.median, figure.min, figure.max].map(percentile);
-                    format!("{median} ({min} to {max})")
-                }
-            });
-            let _ = writeln!(text, "  {name}: measured {measured}, published {published}");
-        }
-        if let Some(landings) = &arm.landings {
-            let _ = writeln!(text, "  {}", landings.sentence());
-        }
-        for claim in &arm.claims {
-            let mark = match claim.holds {
-                Some(true) => "yes",
-                Some(false) => "NO ",
-                None => "?  ",
-            };
-            let _ = writeln!(text, "  {mark} {} ({})", claim.claim, claim.reason);
-        }
-    }
-    if !session.meaning.is_empty() {
-        let _ = writeln!(text, "in short: {}", session.meaning);
-    }
-    text
-}
-
 /// What a cell shows when there is nothing to show.
 pub(super) const NOTHING: &str = "-";
 
