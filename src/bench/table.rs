@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
+use super::bill;
 use crate::plan::{CARDS_PER_NODE, Plan, TenantPlan};
 use crate::run_folder::{FreeCards, Latency, Percentile, RunSummary, Summary, TenantSummary};
 
@@ -22,12 +23,7 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
         session.hami.label(),
     );
     text += &teams_table(run, plan);
-    let restarts: Vec<String> = run
-        .restarts
-        .iter()
-        .map(|(name, n)| format!("{name} {n}"))
-        .collect();
-    let _ = writeln!(text, "\nrestarts: {}", restarts.join(", "));
+    let _ = writeln!(text, "\nrestarts: {}", bill::restarts(run));
     if let Some(lag) = run.accuracy.watch_lag_ms {
         let _ = writeln!(
             text,
@@ -41,6 +37,8 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
             run.harness.max_submit_lateness_ms,
         );
     }
+    text += &bill::idle(run, plan);
+    text += &bill::stalls(run);
     text += &calls(run);
     text += &unplaced(run);
     for disturbance in &run.disturbed {
@@ -138,6 +136,9 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
         }
     });
     row("evictions", &|t| t.evictions.to_string());
+    for (label, value) in &bill::ROWS {
+        row(label, &|t| bill::cell(&t.bill, *value));
+    }
     let mut classes: Vec<&String> = tenants.iter().flat_map(|t| t.latency.keys()).collect();
     classes.sort();
     classes.dedup();
@@ -280,7 +281,7 @@ pub fn verdicts(session: &Summary) -> String {
 }
 
 /// What a cell shows when there is nothing to show.
-const NOTHING: &str = "-";
+pub(super) const NOTHING: &str = "-";
 
 fn secs(value: Option<f64>) -> String {
     value.map_or(NOTHING.into(), |v| format!("{v:.1}"))
@@ -291,7 +292,7 @@ fn beside(team: &TenantSummary, value: Option<f64>) -> String {
     secs(value.filter(|_| team.makespan_secs.is_some()))
 }
 
-fn whole(value: Option<f64>) -> String {
+pub(super) fn whole(value: Option<f64>) -> String {
     value.map_or(NOTHING.into(), |v| format!("{v:.0}"))
 }
 
@@ -311,7 +312,7 @@ fn latency(latency: &Latency) -> String {
 }
 
 /// A percentile as tables print it: `1.52`, `> 90 s`, or `n < 20` when there are too few samples for the 95th.
-fn percentile(value: Percentile) -> String {
+pub(super) fn percentile(value: Percentile) -> String {
     match value {
         Percentile::Secs(secs) => format!("{secs:.2}"),
         Percentile::Over { over } => format!("> {over:.0} s"),

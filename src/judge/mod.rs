@@ -8,6 +8,8 @@ mod binomial;
 mod figures;
 mod landings;
 mod shape;
+mod stalls;
+mod stops;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +18,8 @@ use crate::run_folder::{ArmSummary, Landing, Record, RunSummary, Spread};
 
 pub use figures::{Amount, Figures, figures};
 pub use landings::landings;
+pub use stalls::stalls;
+pub use stops::who_pays;
 
 /// A run with its figures.
 #[derive(Debug, Clone)]

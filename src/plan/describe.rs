@@ -90,6 +90,12 @@ impl Plan {
         if let Some(clearer) = &self.clearer {
             writeln!(f, "clearer     {}", clearer.in_words())?;
         }
+        if !self.stalls.is_empty() {
+            let each = self.stalls.iter();
+            let each = each.map(|s| format!("{} s at {:.0} s", s.secs, s.at_secs));
+            let each: Vec<String> = each.collect();
+            writeln!(f, "stalls      of etcd: {}", each.join(", "))?;
+        }
         for team in &self.tenants {
             team.write(f)?;
         }
