@@ -45,8 +45,9 @@ const ENOUGH_PODS: usize = 20;
 /// The same for plays at the default limit, each of which is one sample.
 const ENOUGH_PLAYS: usize = 8;
 
-/// The same for bursts, each of which is one sample: its pods wait for each other.
-const ENOUGH_BURSTS: usize = 3;
+/// The same for bursts, each of which is one sample: its pods wait for each other. Below 5 samples no interval holds the median
+/// in 90 of 100 cases: all of them lie on one side of it in 2 of 2⁵.
+const ENOUGH_BURSTS: usize = 5;
 
 /// What is to be done.
 #[derive(Debug)]
