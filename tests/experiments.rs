@@ -170,3 +170,37 @@ fn a_reserved_machine_goes_to_its_request_however_many_tasks_arrive() {
     assert_eq!(landed[0].node, landed[0].cleared_node, "{landed:?}");
     assert!(landed[0].node.is_some(), "{landed:?}");
 }
+
+#[test]
+fn a_burst_that_others_are_stopped_for_waits_less_and_these_get_a_bill() {
+    let _turn = one_at_a_time();
+    let bed = Bed::new();
+    // A minute is long enough for a task to stand in the way of the burst, and short enough to be waited for.
+    let changes = [
+        ("compress: 6", "compress: 60"),
+        (
+            "run_minutes: { from: 2, to: 60 }",
+            "run_minutes: { from: 50, to: 60 }",
+        ),
+        ("at_secs: 10", "at_secs: 1"),
+        ("observe_secs: 600", "observe_secs: 90"),
+        ("linger_secs: 60", "linger_secs: 5"),
+    ];
+    let options = ["--nodes", "10", "--arm", "evict", "--arm", "wait"];
+    let session = run(&bed, "burst", &changes, &options);
+    assert_shape_holds(arms(&session)["wait"]);
+    let run = |arm: &str| {
+        let run = session.summary.runs.iter().find(|r| r.arm == arm);
+        run.expect("its run")
+    };
+    // Nobody is stopped where the burst waits, and a machine's worth of tasks at least where it does not.
+    assert!(run("wait").stops.is_empty(), "{:?}", run("wait").stops);
+    let evict = run("evict");
+    assert!(evict.stops.len() >= 8, "{:?}", evict.stops);
+    let bills = evict.tenants.iter().map(|t| &t.bill);
+    let (stops, lost) = bills.fold((0, 0.0), |(stops, lost), bill| {
+        (stops + bill.stops(), lost + bill.lost_card_seconds)
+    });
+    assert_eq!(stops as usize, evict.stops.len());
+    assert!(lost > 0.0, "{:?}", evict.stops);
+}

@@ -14,6 +14,7 @@ fn headroom(folder: &Path, args: &[&str]) -> Output {
     Command::new(HEADROOM)
         .args(args)
         .env("HEADROOM_CACHE", folder.join("cache"))
+        .env_remove("HEADROOM_COMPONENTS")
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use crate::cluster::{CLEARER, Cluster};
 use crate::judge;
 use crate::observer::Clock;
-use crate::plan::ClearerPlan;
+use crate::plan::{ClearerPlan, Plan};
 use crate::run_folder::{Disturbance, Record, RunSummary, RunWriter, reader};
 use crate::tenants::GROUP_LABEL;
 
@@ -47,24 +47,27 @@ pub async fn start(
     Ok(())
 }
 
-/// Writes into a run's summary where the requests landed that machines were cleared for.
+/// Writes into a run's summary where the requests landed that machines were cleared for, and who paid.
 pub fn judge(
-    plan: &ClearerPlan,
+    plan: &Plan,
     records: &[Record],
     writer: &RunWriter,
     clock: &Clock,
     summary: &mut RunSummary,
 ) {
-    match reader::decisions(&writer.decisions()) {
-        Ok(decisions) => {
-            summary.landings = judge::landings(plan, records, &decisions, clock.zero_wall());
+    let mut decisions = Vec::new();
+    if let Some(clearer) = &plan.clearer {
+        match reader::decisions(&writer.decisions()) {
+            Ok(read) => decisions = read,
+            Err(error) => summary.disturbed.push(Disturbance {
+                kind: "lost-evidence".into(),
+                detail: error.to_string(),
+                remedy: "which machine was cleared for whom is not known; run again".into(),
+            }),
         }
-        Err(error) => summary.disturbed.push(Disturbance {
-            kind: "lost-evidence".into(),
-            detail: error.to_string(),
-            remedy: "which machine was cleared for whom is not known; run again".into(),
-        }),
+        summary.landings = judge::landings(clearer, records, &decisions, clock.zero_wall());
     }
+    judge::who_pays(summary, records, &decisions);
 }
 
 fn leads(decisions: &Path) -> bool {

@@ -12,14 +12,25 @@ pub fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
         [cluster::KUBE_SCHEDULER, cluster::HAMI, cluster::KUEUE]
             .map(|c| (c.into(), 0))
             .into();
-    // The substrate has no supervisor: what ends there is not started again.
-    let own = |e: &&Exit| {
-        e.cause != Cause::Stopped && cluster::SUPERVISED.contains(&e.component.as_str())
-    };
-    for exit in exits.iter().filter(own) {
+    for exit in exits.iter().filter(|e| restarted(e)) {
         *restarts.entry(exit.component.clone()).or_default() += 1;
     }
     restarts
+}
+
+/// The substrate has no supervisor: what ends there is not started again.
+fn restarted(exit: &Exit) -> bool {
+    exit.cause != Cause::Stopped && cluster::SUPERVISED.contains(&exit.component.as_str())
+}
+
+/// The same by component, then cause.
+pub fn causes(exits: &[Exit]) -> BTreeMap<String, BTreeMap<String, u32>> {
+    let mut causes: BTreeMap<String, BTreeMap<String, u32>> = BTreeMap::new();
+    for exit in exits.iter().filter(|e| restarted(e)) {
+        let of = causes.entry(exit.component.clone()).or_default();
+        *of.entry(exit.cause.name().to_owned()).or_default() += 1;
+    }
+    causes
 }
 
 /// The substrate has no supervisor: what of it died stayed dead, and the run is about something else from then on.
@@ -38,6 +49,7 @@ pub fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
     })
 }
 
+/// An exit as the run's folder has it.
 pub fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
     let zero = clock.instant_at(0.0);
     let secs = match exit.instant.checked_duration_since(zero) {

@@ -7,11 +7,14 @@
 //! - [`run`]: one run
 //! - [`play`]: from the first submission to its end
 //! - [`clearer`]: the node clearer beside it
+//! - [`stalls`]: stalls of etcd
 //! - [`exits`]: what components' exits mean for it
 //! - [`foreign`]: CPU time of other programs meanwhile
 //! - [`progress`]: what a user sees meanwhile
-//! - [`table`]: what a user sees at the end
+//! - [`table`], [`verdicts`]: what a user sees at the end of a run, and of a session
+//! - [`bill`]: its rows about what room and stalls cost
 
+mod bill;
 mod clearer;
 mod exits;
 mod foreign;
@@ -19,7 +22,9 @@ mod play;
 pub mod progress;
 pub mod run;
 pub mod session;
+mod stalls;
 pub mod table;
+pub mod verdicts;
 
 pub use run::Bench;
 pub use session::{Ended, Order, session};

@@ -9,8 +9,15 @@ use crate::observer::{Clock, Observer};
 use crate::plan::{Plan, TenantPlan};
 
 /// Submits the background teams' work, starts the clock, plays the others' until the awaited teams' work is done and the
-/// plan's lingering is over, or the observation's time is. Whether it was all done.
-pub async fn play(plan: &Plan, clock: &Clock, driver: &Driver, observer: &Observer) -> bool {
+/// plan's lingering is over, or the observation's time is. Whether it was all done. `beside` goes on meanwhile, from the
+/// clock's zero.
+pub async fn play(
+    plan: &Plan,
+    clock: &Clock,
+    driver: &Driver,
+    observer: &Observer,
+    beside: impl Future<Output = ()>,
+) -> bool {
     let teams = |of: fn(&TenantPlan) -> bool| plan.tenants.iter().filter(move |t| of(t));
     let prepared = prepare(driver, observer, clock, teams(|t| t.background));
     // Background work that finds no place must not keep the run waiting for ever: what is there is there.
@@ -26,7 +33,8 @@ pub async fn play(plan: &Plan, clock: &Clock, driver: &Driver, observer: &Observ
     // Those that nobody waits for go on for as long as the others do.
     let company = async {
         let company = teams(|t| !t.awaited && !t.background);
-        join_all(company.map(|team| driver.play(team, 0.0))).await;
+        let company = join_all(company.map(|team| driver.play(team, 0.0)));
+        tokio::join!(company, beside);
         std::future::pending::<()>().await;
     };
     let limit_secs = plan

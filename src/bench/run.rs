@@ -13,19 +13,23 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 use super::clearer;
-use super::exits::{component_exit, lost_substrate, restarts};
+use super::exits::{causes, component_exit, lost_substrate, restarts};
 use super::foreign::Mark;
 use super::play::play;
 use super::progress::Progress;
+use super::stalls::inject;
 use crate::cluster::{self, Cluster, Programs};
 use crate::driver::Driver;
+use crate::judge;
 use crate::machine::Fingerprint;
+use crate::observer::storage::{self, Sampled};
 use crate::observer::{Clock, Observation, Observer, Pids, audit, figures};
-use crate::plan::{self, Host, Plan};
+use crate::plan::{self, Host, Plan, Stall};
 use crate::run_folder::info::Program;
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
-    Disturbance, HamiSource, Record, RunInfo, RunSummary, RunWriter, SessionWriter,
+    ComponentExit, Disturbance, HamiSource, Record, RunInfo, RunSummary, RunWriter, SessionWriter,
+    Storage,
 };
 use crate::tenants;
 
@@ -117,9 +121,12 @@ pub async fn run(
     let Seen {
         mut observation,
         mut disturbed,
+        stalls,
+        storage,
     } = seen;
-    for exit in &exits {
-        writer.exit(&component_exit(exit, &clock));
+    let lines: Vec<ComponentExit> = exits.iter().map(|e| component_exit(e, &clock)).collect();
+    for line in &lines {
+        writer.exit(line);
     }
     let agents = agents(bench);
     let (log, line, end_secs) = (audit_log, clock.clone(), observation.end_secs);
@@ -148,6 +155,8 @@ pub async fn run(
         bring_up_secs,
         wall_secs: started.elapsed().as_secs_f64(),
         restarts: restarts(&exits),
+        restart_causes: causes(&exits),
+        storage,
         client_limits: info.client_limits,
         disturbed,
     };
@@ -159,9 +168,14 @@ pub async fn run(
         &writer,
         facts,
     );
-    if let Some(plan) = &job.plan.clearer {
-        clearer::judge(plan, &observation.records, &writer, &clock, &mut summary);
-    }
+    judge::stalls(&mut summary, &stalls, &lines, &observation.records);
+    clearer::judge(
+        job.plan,
+        &observation.records,
+        &writer,
+        &clock,
+        &mut summary,
+    );
     Ok((summary, observation.records))
 }
 
@@ -190,6 +204,10 @@ struct Seen {
     observation: Observation,
     /// What the observation itself cannot see: an early end, other programs.
     disturbed: Vec<Disturbance>,
+    /// Stalls as they were.
+    stalls: Vec<Stall>,
+    /// etcd's disk.
+    storage: Option<Storage>,
 }
 
 async fn observe(
@@ -213,7 +231,18 @@ async fn observe(
     let mut progress = Progress::new(plan, plan::expected_secs(plan));
     let before = Mark::now(&cluster.components());
 
-    let work = play(plan, clock, &driver, &observer);
+    let sampled = Sampled::default();
+    let sampling = storage::sample(
+        cluster.etcd()?,
+        clock.clone(),
+        writer.clone(),
+        sampled.clone(),
+    );
+    let mut stalls = Vec::new();
+    let beside = async {
+        tokio::join!(sampling, inject(&plan.stalls, cluster, clock, &mut stalls));
+    };
+    let work = play(plan, clock, &driver, &observer, beside);
     let glance = async {
         loop {
             tokio::time::sleep(GLANCE).await;
@@ -239,6 +268,8 @@ async fn observe(
     Ok(Seen {
         observation,
         disturbed: interrupted.into_iter().chain(busy).collect(),
+        stalls,
+        storage: sampled.storage(),
     })
 }
 

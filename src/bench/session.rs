@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::run::{self, Bench, Job};
 use super::table;
+use super::verdicts::verdicts;
 use crate::judge::{self, Judged};
 use crate::machine;
 use crate::plan::expect::Expect;
@@ -119,7 +120,7 @@ pub async fn session(
             break;
         }
     }
-    outln!("{}", table::verdicts(&summary));
+    outln!("{}", verdicts(&summary));
     Ok(Ended {
         summary,
         dir,

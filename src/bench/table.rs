@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
+use super::bill;
 use crate::plan::{CARDS_PER_NODE, Plan, TenantPlan};
 use crate::run_folder::{FreeCards, Latency, Percentile, RunSummary, Summary, TenantSummary};
 
@@ -22,12 +23,7 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
         session.hami.label(),
     );
     text += &teams_table(run, plan);
-    let restarts: Vec<String> = run
-        .restarts
-        .iter()
-        .map(|(name, n)| format!("{name} {n}"))
-        .collect();
-    let _ = writeln!(text, "\nrestarts: {}", restarts.join(", "));
+    let _ = writeln!(text, "\nrestarts: {}", bill::restarts(run));
     if let Some(lag) = run.accuracy.watch_lag_ms {
         let _ = writeln!(
             text,
@@ -41,6 +37,8 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
             run.harness.max_submit_lateness_ms,
         );
     }
+    text += &bill::idle(run, plan);
+    text += &bill::stalls(run);
     text += &calls(run);
     text += &unplaced(run);
     for disturbance in &run.disturbed {
@@ -138,6 +136,9 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
         }
     });
     row("evictions", &|t| t.evictions.to_string());
+    for (label, value) in &bill::ROWS {
+        row(label, &|t| bill::cell(&t.bill, *value));
+    }
     let mut classes: Vec<&String> = tenants.iter().flat_map(|t| t.latency.keys()).collect();
     classes.sort();
     classes.dedup();
@@ -236,51 +237,8 @@ fn unplaced(run: &RunSummary) -> String {
     text
 }
 
-/// Renders what the session's runs say together: for each arm its figures over the repeats beside those published, and
-/// whether the published shape was seen.
-#[must_use]
-pub fn verdicts(session: &Summary) -> String {
-    let mut text = String::new();
-    for arm in &session.arms {
-        let _ = writeln!(
-            text,
-            "arm {} ({} run{})",
-            arm.name,
-            arm.runs,
-            if arm.runs == 1 { "" } else { "s" }
-        );
-        for (name, published) in &arm.published {
-            let measured = arm.figures.get(name).map_or(NOTHING.into(), |figure| {
-                if arm.runs == 1 {
-                    percentile(figure.median)
-                } else {
-                    let [median, min, max] =
-                        [figure.median, figure.min, figure.max].map(percentile);
-                    format!("{median} ({min} to {max})")
-                }
-            });
-            let _ = writeln!(text, "  {name}: measured {measured}, published {published}");
-        }
-        if let Some(landings) = &arm.landings {
-            let _ = writeln!(text, "  {}", landings.sentence());
-        }
-        for claim in &arm.claims {
-            let mark = match claim.holds {
-                Some(true) => "yes",
-                Some(false) => "NO ",
-                None => "?  ",
-            };
-            let _ = writeln!(text, "  {mark} {} ({})", claim.claim, claim.reason);
-        }
-    }
-    if !session.meaning.is_empty() {
-        let _ = writeln!(text, "in short: {}", session.meaning);
-    }
-    text
-}
-
 /// What a cell shows when there is nothing to show.
-const NOTHING: &str = "-";
+pub(super) const NOTHING: &str = "-";
 
 fn secs(value: Option<f64>) -> String {
     value.map_or(NOTHING.into(), |v| format!("{v:.1}"))
@@ -291,7 +249,7 @@ fn beside(team: &TenantSummary, value: Option<f64>) -> String {
     secs(value.filter(|_| team.makespan_secs.is_some()))
 }
 
-fn whole(value: Option<f64>) -> String {
+pub(super) fn whole(value: Option<f64>) -> String {
     value.map_or(NOTHING.into(), |v| format!("{v:.0}"))
 }
 
@@ -311,7 +269,7 @@ fn latency(latency: &Latency) -> String {
 }
 
 /// A percentile as tables print it: `1.52`, `> 90 s`, or `n < 20` when there are too few samples for the 95th.
-fn percentile(value: Percentile) -> String {
+pub(super) fn percentile(value: Percentile) -> String {
     match value {
         Percentile::Secs(secs) => format!("{secs:.2}"),
         Percentile::Over { over } => format!("> {over:.0} s"),

@@ -67,6 +67,8 @@ pub fn words(key: &str) -> String {
         "bound_p99_secs" => "submit → bound, p99",
         "bound_max_secs" => "submit → bound, longest",
         "admitted_at_once" => "requests holding quota at once",
+        "card_seconds_lost" => "stopped, to be done again",
+        "card_seconds_waited" => "stopped, waited to run again",
         "admitted_cards_at_once" => "cards holding quota at once",
         other => other,
     };
@@ -84,6 +86,8 @@ pub fn in_full(key: &str) -> String {
         Some((team, rest)) => format!("{team} {}", words(rest)),
         None => match key {
             "restarts" => "restarts of components".into(),
+            "leases_lost" => "restarts for a lost Lease".into(),
+            "idle_cards" => "cards without a pod, mean".into(),
             "bring_up_secs" => "bring-up".into(),
             "bound_per_sec" => "pods bound a second".into(),
             other => other.into(),

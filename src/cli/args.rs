@@ -310,7 +310,7 @@ pub struct ConformanceArgs {
     #[arg(long, value_name = "HOST")]
     pub registry: Option<Registry>,
 
-    /// Play every scenario this many times with each, taking turns; how fast they are is judged from 3 on
+    /// Play every scenario this many times with each, taking turns; how fast bursts are is judged from 5 on
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
 

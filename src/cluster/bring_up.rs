@@ -61,7 +61,7 @@ pub async fn bring_up(
     }
     let session = Session::create(&spec.state_root)?;
     let mut tried = false;
-    let (supervisor, ports) = loop {
+    let (supervisor, ports, etcd_port) = loop {
         let supervisor = Supervisor::new();
         let assembled = tokio::select! {
             result = assemble(&spec, &session, &logs, &supervisor, notes) => result,
@@ -69,7 +69,7 @@ pub async fn bring_up(
             () = cancel.cancelled() => Err(ClusterError::Cancelled),
         };
         match assembled {
-            Ok(ports) => break (supervisor, ports),
+            Ok((ports, etcd_port)) => break (supervisor, ports, etcd_port),
             // Ports were free when they were chosen, and someone was faster; or the machine was too busy for a moment.
             Err(error) if (error.is_port_clash() || error.is_impatience()) && !tried => {
                 notes(if error.is_port_clash() {
@@ -91,16 +91,18 @@ pub async fn bring_up(
         limits: limits(spec.plan),
         bring_up_secs: started.elapsed().as_secs_f64(),
         ports,
+        etcd_port,
     })
 }
 
+/// Starts everything and waits for it; etcd's port.
 async fn assemble(
     spec: &Spec<'_>,
     session: &Session,
     logs: &Path,
     supervisor: &Supervisor,
     notes: &(dyn Fn(&str) + Send + Sync),
-) -> Result<system::Ports, ClusterError> {
+) -> Result<(system::Ports, u16), ClusterError> {
     let (plan, programs, dir) = (spec.plan, &spec.programs, session.dir());
     let ports = choose_ports(session)?;
     notes("starting etcd, kube-apiserver, kube-controller-manager and kwok");
@@ -124,7 +126,7 @@ async fn assemble(
             scheduling(&client, elect, ports.system.scheduler)
         })
         .await?;
-        return Ok(ports.system);
+        return Ok((ports.system, ports.substrate.etcd));
     }
 
     notes("installing Kueue, creating nodes, starting HAMi and kube-scheduler");
@@ -145,7 +147,7 @@ async fn assemble(
         Ok::<_, ClusterError>(())
     };
     futures::try_join!(quota, scheduling)?;
-    Ok(ports.system)
+    Ok((ports.system, ports.substrate.etcd))
 }
 
 /// Nodes, HAMi and kube-scheduler, in the order in which HAMi registers nodes without waiting for its 15 s tick: it

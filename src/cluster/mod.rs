@@ -10,6 +10,7 @@
 //! - [`nodes`]: the fake machines; [`extender`]: changing the extender of a bare cluster
 //! - [`supervisor`]: keeps the system under test running and records its exits
 //! - [`session`]: who owns what, and the removal of leftovers; [`proc`], [`ports`]: what the host says
+//! - [`pause`]: a process stopped where it stands
 //! - [`manifest`], [`wait`]: settings into YAML files; waiting until something is ready
 
 mod bring_up;
@@ -19,6 +20,7 @@ mod extender;
 mod kueue;
 mod manifest;
 mod nodes;
+mod pause;
 mod ports;
 mod proc;
 mod session;
@@ -44,6 +46,7 @@ pub use error::ClusterError;
 pub use extender::ExtenderProgram;
 pub use kueue::TOTAL_GPUMEM;
 pub use nodes::{CARD_TYPE, HANDSHAKES, fake as fake_node, names as node_names};
+pub use pause::Paused;
 pub use proc::SESSION_ENV;
 pub use session::{SessionState, clear_leftovers, down, list};
 pub use supervisor::{Cause, Exit};
@@ -61,6 +64,9 @@ pub const HAMI: &str = "hami";
 
 /// Name of the component that is Kueue's manager.
 pub const KUEUE: &str = "kueue";
+
+/// Name of the component that is the cluster's storage.
+pub const ETCD: &str = "etcd";
 
 /// Name of the component that is the node clearer, where a run has one.
 pub const CLEARER: &str = "clearer";
@@ -132,6 +138,7 @@ pub struct Cluster {
     limits: BTreeMap<String, Option<ClientLimit>>,
     bring_up_secs: f64,
     ports: system::Ports,
+    etcd_port: u16,
 }
 
 impl Cluster {
@@ -183,6 +190,23 @@ impl Cluster {
     /// Says at any time which components run, as [`Cluster::components`] does, without holding the cluster.
     pub fn census(&self) -> impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static {
         self.supervisor.census()
+    }
+
+    /// Stops a component's process where it stands until the answer is dropped; `None` if it does not run.
+    #[must_use]
+    pub fn pause(&self, component: &str) -> Option<Paused> {
+        let running = self.components();
+        let found = running.into_iter().find(|(name, _)| name == component);
+        found.map(|(_, pid)| Paused::new(pid))
+    }
+
+    /// A client for etcd's own HTTP server, which serves its metrics.
+    ///
+    /// # Errors
+    ///
+    /// Its address makes no client, which would be a mistake here.
+    pub fn etcd(&self) -> Result<Client, ClusterError> {
+        bring_up::local_client(self.etcd_port)
     }
 
     /// Every exit of a component so far.

@@ -163,7 +163,7 @@ fn latency(latency: &[Latency]) -> String {
             l.margin_secs,
             match l.shown {
                 Shown::Equivalent => "equivalent".to_owned(),
-                Shown::NotEquivalent => "**not equivalent**".to_owned(),
+                Shown::NotEquivalent => "**not within the margin**".to_owned(),
                 Shown::NotJudged => format!("not judged below n = {}", l.at_least),
             }
         );
@@ -180,7 +180,18 @@ fn conclusion(session: &Session) -> String {
         Some(false) => "**Not equivalent**",
         None => "Cut short, so nothing is concluded",
     };
-    format!("{verdict}: {same} of {all} scenarios came out the same.\n")
+    let judged = |l: &&Latency| l.shown != Shown::NotJudged;
+    let (judged, within) = (
+        session.latency.iter().filter(judged).count(),
+        session
+            .latency
+            .iter()
+            .filter(|l| l.shown == Shown::Equivalent)
+            .count(),
+    );
+    format!(
+        "{verdict}: {same} of {all} scenarios came out the same; of {judged} latencies judged, {within} lie within their margin.\n"
+    )
 }
 
 #[cfg(test)]
@@ -234,7 +245,7 @@ mod tests {
             "| lock-own | exactly | 2 / 2 | 1 of 2 | 2 | 9 / 10 | **differs** |",
             "| calls/get nodes | 3 | 4 or a\\|b |",
             "| single pods | 20 / 20 | 0.100 / 0.100 | +0.000 to +0.000 | ± 0.50 | equivalent |",
-            "**Not equivalent**: 0 of 1 scenarios came out the same.",
+            "**Not equivalent**: 0 of 1 scenarios came out the same; of 1 latencies judged, 1 lie within their margin.",
         ] {
             assert!(text.contains(line), "{line} is not in:\n{text}");
         }

@@ -47,10 +47,11 @@ impl From<Amount> for Percentile {
 /// Figures by name. What a run does not have (too few samples, an unfinished makespan) is absent.
 pub type Figures = BTreeMap<String, Amount>;
 
-/// Name of a figure of a team, or of one class of a team's requests.
+/// Name of a figure of a team, of one class of a team's requests, or of a run.
 #[must_use]
 pub fn key(tenant: &str, class: Option<&str>, figure: Figure) -> String {
     match class {
+        _ if figure.of_run() => figure.name().to_owned(),
         Some(class) => format!("{tenant}.{class}.{}", figure.name()),
         None => format!("{tenant}.{}", figure.name()),
     }
@@ -59,10 +60,30 @@ pub fn key(tenant: &str, class: Option<&str>, figure: Figure) -> String {
 /// Name of the number of requests submitted or due, of a team or of one class: what [`Figure::BoundCount`] is out of.
 pub const SUBMITTED: &str = "submitted_count";
 
+/// Name of the mean number of cards of the whole cluster on which no pod was bound.
+pub const IDLE_CARDS: &str = "idle_cards";
+
+/// What the supervisor calls the cause of an exit for a lost Lease.
+const LEASE_LOST: &str = crate::cluster::Cause::LeaseLost.name();
+
 /// Every figure of a run. `records` are the run's own.
 #[must_use]
 pub fn figures(run: &RunSummary, records: &[Record]) -> Figures {
     let mut all = Figures::new();
+    if let Some(idle) = run.idle_card_seconds.filter(|_| run.observed_secs > 0.0) {
+        all.insert(IDLE_CARDS.to_owned(), Amount::Is(idle / run.observed_secs));
+    }
+    let restarts: u32 = run.restarts.values().sum();
+    let mut of_run = |figure, n: u32| {
+        all.insert(key("", None, figure), Amount::Is(f64::from(n)));
+    };
+    of_run(Figure::Restarts, restarts);
+    // An older headroom counted restarts and kept no causes.
+    if restarts == 0 || !run.restart_causes.is_empty() {
+        let causes = run.restart_causes.values().flatten();
+        let lost = causes.filter(|(cause, _)| cause.as_str() == LEASE_LOST);
+        of_run(Figure::LeasesLost, lost.map(|(_, n)| n).sum());
+    }
     for team in run.tenants.iter().filter(|t| t.experiments > 0) {
         let own: Vec<&Record> = records.iter().filter(|r| r.tenant == team.name).collect();
         of_team(&mut all, team, &own);
@@ -97,6 +118,11 @@ fn of_team(all: &mut Figures, team: &TenantSummary, records: &[&Record]) {
     put(Figure::CardSecondsBound, Some(cards.bound));
     put(Figure::CardSecondsIdeal, Some(cards.ideal));
     put(Figure::Evictions, Some(f64::from(team.evictions)));
+    // An older headroom counted evictions and billed none.
+    let bill = Some(&team.bill).filter(|b| team.evictions == 0 || b.stops() > 0);
+    put(Figure::CardSecondsLost, bill.map(|b| b.lost_card_seconds));
+    let waited = bill.map(|b| b.waited_card_seconds);
+    put(Figure::CardSecondsWaited, waited);
     let bound: u64 = team
         .latency
         .values()

@@ -8,14 +8,18 @@ mod binomial;
 mod figures;
 mod landings;
 mod shape;
+mod stalls;
+mod stops;
 
 use std::collections::BTreeMap;
 
-use crate::plan::expect::Expect;
+use crate::plan::expect::{Expect, Shape};
 use crate::run_folder::{ArmSummary, Landing, Record, RunSummary, Spread};
 
 pub use figures::{Amount, Figures, figures};
 pub use landings::landings;
+pub use stalls::stalls;
+pub use stops::who_pays;
 
 /// A run with its figures.
 #[derive(Debug, Clone)]
@@ -105,7 +109,10 @@ pub fn meaning(expect: &Expect, arms: &[ArmSummary]) -> String {
             failed.join(", ")
         );
     }
-    if claims().all(|(_, claim)| claim.holds == Some(true)) {
+    // It sums up every claim, and some may be about arms that did not run.
+    let seen = |shape: &Shape| claims().any(|(_, claim)| claim.claim == shape.claim);
+    let all_hold = claims().all(|(_, claim)| claim.holds == Some(true));
+    if all_hold && expect.shape.iter().all(seen) {
         expect.meaning.clone()
     } else {
         String::new()

@@ -10,10 +10,10 @@ use super::latency::{distribution, samples};
 use super::observe::Observation;
 use super::placement::unplaced;
 use super::usage::{card_seconds, note_borrowing};
-use crate::plan::{ClientLimit, Plan, RoundStart, TenantPlan};
+use crate::plan::{CARDS_PER_NODE, ClientLimit, Plan, RoundStart, TenantPlan};
 use crate::run_folder::{
-    Accuracy, AttemptEnd, BindRate, CardSeconds, Disturbance, Harness, Latency, Outcome, Record,
-    RunSummary, RunWriter, TenantSummary,
+    Accuracy, AttemptEnd, Bill, BindRate, CardSeconds, Disturbance, Harness, Latency, Outcome,
+    Record, RunSummary, RunWriter, Storage, TenantSummary,
 };
 
 /// What only the caller knows about a run.
@@ -29,6 +29,10 @@ pub struct RunFacts {
     pub wall_secs: f64,
     /// Restarts of each supervised component.
     pub restarts: BTreeMap<String, u32>,
+    /// The same by component, then cause.
+    pub restart_causes: BTreeMap<String, BTreeMap<String, u32>>,
+    /// etcd's disk.
+    pub storage: Option<Storage>,
     /// Client limits in force, by component; `None`: it does not limit itself.
     pub client_limits: BTreeMap<String, Option<ClientLimit>>,
     /// Disturbances that were noticed elsewhere, e.g. an interruption.
@@ -73,7 +77,7 @@ pub fn summarise(
     let tenants = plan
         .tenants
         .iter()
-        .zip(accounts)
+        .zip(accounts.iter().copied())
         .map(|(tenant, account)| {
             let own: Vec<&Record> = observation
                 .records
@@ -98,9 +102,16 @@ pub fn summarise(
         disturbed,
         tenants,
         restarts: facts.restarts,
+        restart_causes: facts.restart_causes,
+        storage: facts.storage,
+        // What stalls did is judged from the exits, which the observer does not see.
+        stalls: Vec::new(),
+        bound_in_stalls: None,
         bind_rate: bind_rate(&observation.records, audit, &facts.client_limits),
         // The clearer's decisions are not the observer's to read: whoever ran it adds them.
         landings: Vec::new(),
+        stops: Vec::new(),
+        idle_card_seconds: Some(idle_card_seconds(plan, &accounts, end)),
         unplaced: unplaced(plan, &observation.records, end),
         calls_per_pod: audit.map_or_else(BTreeMap::new, |a| a.calls.per_bound_pod.clone()),
         accuracy: Accuracy {
@@ -118,6 +129,12 @@ pub fn summarise(
             late_ticks: observation.harness.late_ticks,
         },
     }
+}
+
+/// Card-seconds of all machines less those of bound pods. A slice counts as its cards, as in every account.
+fn idle_card_seconds(plan: &Plan, accounts: &[CardSeconds], end_secs: f64) -> f64 {
+    let all = f64::from(plan.cluster.nodes() * CARDS_PER_NODE) * end_secs;
+    (all - accounts.iter().map(|a| a.bound).sum::<f64>()).max(0.0)
 }
 
 /// Pods bound a second, and what each component's client limit allows at its calls per pod.
@@ -200,6 +217,8 @@ fn tenant_summary(
                 .filter(taken_back)
                 .count(),
         ),
+        // Who stopped what is in the clearer's decisions, which whoever ran it adds.
+        bill: Bill::default(),
         card_seconds: account,
         latency,
     };

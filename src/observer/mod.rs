@@ -9,6 +9,7 @@
 //! - [`live`]: snapshots for progress
 //! - [`audit`]: the audit log, joined into the records afterwards
 //! - [`usage`], [`latency`], [`hlog`]: card-seconds, percentiles, histograms
+//! - [`storage`]: etcd's disk latencies, from its metrics
 //! - [`placement`]: which cards were idle when a whole machine found no place
 //! - [`figures`]: all of it as a [`crate::run_folder::RunSummary`]
 //! - [`disturbed`]: faults of host and harness, with remedies
@@ -25,6 +26,7 @@ mod objects;
 mod observe;
 pub mod placement;
 pub mod state;
+pub mod storage;
 mod tick;
 pub mod usage;
 mod watch;

@@ -88,6 +88,20 @@ fn deadline_secs() -> f64 {
 }
 
 impl ClearerPlan {
+    /// Its settings in words, for `--dry-run`.
+    pub(super) fn in_words(&self) -> String {
+        format!(
+            "{} when {}, on {}, stops {}, puts back after {} s",
+            self.strategy.name(),
+            self.trigger.name(),
+            self.scope
+                .as_deref()
+                .map_or("every machine".to_owned(), |g| format!("machines {g}")),
+            self.stops.join(", "),
+            self.deadline_secs
+        )
+    }
+
     /// Checks that what it names exists.
     pub(super) fn check(
         &self,

@@ -88,18 +88,13 @@ impl Plan {
             self.hardware.device_plugin_delay_secs
         )?;
         if let Some(clearer) = &self.clearer {
-            writeln!(
-                f,
-                "clearer     {} when {}, on {}, stops {}, puts back after {} s",
-                clearer.strategy.name(),
-                clearer.trigger.name(),
-                clearer
-                    .scope
-                    .as_deref()
-                    .map_or("every machine".to_owned(), |g| format!("machines {g}")),
-                clearer.stops.join(", "),
-                clearer.deadline_secs
-            )?;
+            writeln!(f, "clearer     {}", clearer.in_words())?;
+        }
+        if !self.stalls.is_empty() {
+            let each = self.stalls.iter();
+            let each = each.map(|s| format!("{} s at {:.0} s", s.secs, s.at_secs));
+            let each: Vec<String> = each.collect();
+            writeln!(f, "stalls      of etcd: {}", each.join(", "))?;
         }
         for team in &self.tenants {
             team.write(f)?;

@@ -24,7 +24,8 @@ pub struct Published {
     /// Arm it was published for; `None`: every arm.
     #[serde(default)]
     pub arm: Option<String>,
-    /// Team.
+    /// Team; left out for a figure of the whole run.
+    #[serde(default)]
     pub tenant: String,
     /// Class of request, for a figure that has one.
     #[serde(default)]
@@ -130,7 +131,8 @@ pub struct Requests {
 pub struct FigureRef {
     /// Which figure.
     pub figure: Figure,
-    /// Team.
+    /// Team; left out for a figure of the whole run.
+    #[serde(default)]
     pub tenant: String,
     /// Class of request, for a figure that has one.
     #[serde(default)]
@@ -166,6 +168,10 @@ pub enum Figure {
     AdmittedCardsAtOnce,
     /// Attempts of the team ended by preemption or eviction.
     Evictions,
+    /// Card-seconds of running that these have to do again.
+    CardSecondsLost,
+    /// Card-seconds from these being stopped until bound again, or until the observation's end.
+    CardSecondsWaited,
     /// Whole-machine requests on the machine cleared for them. Counted over all runs of the arm, as are the next five.
     LandedRight,
     /// Whole-machine requests on another machine than the one cleared for them.
@@ -180,6 +186,10 @@ pub enum Figure {
     LandedWrongShare,
     /// Median from a clearing's begin to its request being bound, seconds, of those that landed right.
     ClearingP50Secs,
+    /// Restarts of supervised components. Of no team, as is the next one.
+    Restarts,
+    /// Of these, those of a component that lost its Lease.
+    LeasesLost,
 }
 
 impl Figure {
@@ -198,6 +208,8 @@ impl Figure {
             Self::AdmittedAtOnce => "admitted_at_once",
             Self::AdmittedCardsAtOnce => "admitted_cards_at_once",
             Self::Evictions => "evictions",
+            Self::CardSecondsLost => "card_seconds_lost",
+            Self::CardSecondsWaited => "card_seconds_waited",
             Self::LandedRight => "landed_right",
             Self::LandedWrong => "landed_wrong",
             Self::LandedNever => "landed_never",
@@ -205,7 +217,15 @@ impl Figure {
             Self::LandedRightShare => "landed_right_share",
             Self::LandedWrongShare => "landed_wrong_share",
             Self::ClearingP50Secs => "clearing_p50_secs",
+            Self::Restarts => "restarts",
+            Self::LeasesLost => "leases_lost",
         }
+    }
+
+    /// Whether it is of the whole run and of no team.
+    #[must_use]
+    pub fn of_run(self) -> bool {
+        matches!(self, Self::Restarts | Self::LeasesLost)
     }
 
     /// Whether it can be had for one class of request.

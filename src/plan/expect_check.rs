@@ -98,6 +98,13 @@ impl Names<'_> {
         class: Option<&str>,
         figure: Option<Figure>,
     ) -> Result<(), PlanError> {
+        if let Some(figure) = figure.filter(|f| f.of_run()) {
+            if tenant.is_empty() && class.is_none() {
+                return Ok(());
+            }
+            let problem = format!("{} is not counted by team or class", figure.name());
+            return Err(self.check.wrong(&format!("{path}.figure"), problem));
+        }
         let teams: Vec<&String> = self.classes.keys().collect();
         self.check
             .one_of(&format!("{path}.tenant"), "tenant", tenant, &teams)?;

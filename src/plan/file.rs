@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::expect::Expect;
 use super::host::Host;
+use super::stalls::StallsDoc;
 use super::value::{Count, Limits, QuotaCards, RequestShape, RunTime};
 use super::{ClearerPlan, ClientLimit, Policy, Preempt, QuotaUnit};
 
@@ -66,6 +67,9 @@ pub(super) struct Document {
     /// The node clearer beside the run. Default: none.
     #[serde(default)]
     pub clearer: Option<ClearerPlan>,
+    /// Stalls of the cluster's storage. Default: none.
+    #[serde(default)]
+    pub stalls: Option<StallsDoc>,
     /// The teams by name, in the order they are displayed; each background team is bound before the next is submitted.
     pub tenants: IndexMap<String, TenantDoc>,
     /// Arms by name, in the order they run. Default: one arm, `default`, without changes.

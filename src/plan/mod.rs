@@ -20,6 +20,7 @@ pub mod schedule;
 pub mod schema;
 mod sizing;
 mod source;
+mod stalls;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -39,6 +40,7 @@ pub use expected::expected_secs;
 pub use experiment::{Arm, Experiment, Overrides, QUICK_COMPRESS, load, names, plans};
 pub use host::Host;
 pub use schedule::Capacity;
+pub use stalls::Stall;
 pub use workload::{Group, Request, Round, RoundStart, Stage, Via};
 
 /// Cards in one fake machine: the article's nodes are 8 × RTX 4090.
@@ -82,6 +84,9 @@ pub struct Plan {
     /// The node clearer beside the run; `None`: none.
     #[serde(default)]
     pub clearer: Option<ClearerPlan>,
+    /// Stalls of etcd that the harness brings about, in order.
+    #[serde(default)]
+    pub stalls: Vec<Stall>,
     /// The teams, in display order.
     pub tenants: Vec<TenantPlan>,
     /// The run ends this many seconds after the clock starts even if work is left; `None`: when all work is done.

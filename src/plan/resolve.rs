@@ -7,6 +7,7 @@ use super::error::PlanError;
 use super::experiment::Overrides;
 use super::file::{Document, Phase, TenantDoc};
 use super::sizing::Sizing;
+use super::stalls::Stall;
 use super::timeline::{self, Timeline};
 use super::work::Work;
 use super::workload::Group;
@@ -40,10 +41,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
     let timelines = input.timelines()?;
     let compress = input.compress(&timelines)?;
     let quotas = quotas::quotas(&doc.tenants, check, &sizing)?;
-    if let Some(clearer) = &doc.clearer {
-        clearer.check(check, &sizing.groups, &doc.tenants)?;
-    }
-
+    input.check_clearer(&sizing)?;
     let mut tenants = Vec::new();
     for (index, (name, team)) in doc.tenants.iter().enumerate() {
         let work = Work {
@@ -107,6 +105,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
             device_plugin_delay_secs: doc.hardware.device_plugin_delay_secs,
         },
         clearer: doc.clearer.clone(),
+        stalls: input.stalls()?,
         tenants,
         observe_secs: doc.observe_secs,
         linger_secs: doc.linger_secs,
@@ -139,6 +138,21 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
 }
 
 impl Input<'_> {
+    fn check_clearer(&self, sizing: &Sizing) -> Result<(), PlanError> {
+        match &self.doc.clearer {
+            Some(clearer) => clearer.check(self.check, &sizing.groups, &self.doc.tenants),
+            None => Ok(()),
+        }
+    }
+
+    fn stalls(&self) -> Result<Vec<Stall>, PlanError> {
+        let (seed, observe_secs) = (self.doc.seed, self.doc.observe_secs);
+        match &self.doc.stalls {
+            Some(stalls) => stalls.draw(self.check, seed, observe_secs),
+            None => Ok(Vec::new()),
+        }
+    }
+
     fn check_settings(&self) -> Result<(), PlanError> {
         let Self { doc, check, .. } = *self;
         check.whole("repeats", doc.repeats, check::REPEATS)?;

@@ -16,7 +16,7 @@ macro_rules! embedded {
 }
 
 /// The embedded experiments, in the order they are listed.
-pub(super) const EXPERIMENTS: &[(&str, &str)] = embedded!("experiments": "regimes", "rate-limit", "placement", "quota-unit", "preemption", "drain-race");
+pub(super) const EXPERIMENTS: &[(&str, &str)] = embedded!("experiments": "regimes", "rate-limit", "placement", "quota-unit", "preemption", "drain-race", "occupied", "burst", "restarts");
 
 /// The embedded timelines.
 pub(super) const TIMELINES: &[(&str, &str)] =

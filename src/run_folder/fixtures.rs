@@ -96,6 +96,7 @@ pub(crate) fn plan(tenants: Vec<TenantPlan>) -> Plan {
             device_plugin_delay_secs: 0.0,
         },
         clearer: None,
+        stalls: vec![],
         tenants,
         observe_secs: None,
         linger_secs: 0.0,

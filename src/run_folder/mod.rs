@@ -11,6 +11,7 @@
 //!                 components.csv      CPU and memory by process, each second
 //!                 restarts.jsonl      exits of components
 //!                 latency.hlog        HDR histograms by team, class and phase
+//!                 etcd.csv            etcd's disk latencies, every few seconds
 //!                 clearer.jsonl       decisions of the node clearer, if the run had one
 //!                 calls.json          API calls by component
 //!                 logs/
@@ -25,6 +26,8 @@ pub mod landings;
 pub mod reader;
 pub mod record;
 pub mod series;
+pub mod stops;
+pub mod storage;
 pub mod summary;
 pub mod writer;
 
@@ -35,6 +38,8 @@ pub use landings::{Landed, Landing, LandingCounts, Landings, Share};
 pub use reader::{ReadError, Run, Session};
 pub use record::{Attempt, AttemptEnd, Outcome, Phase, Record};
 pub use series::{CallCounts, Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
+pub use stops::{Bill, Stop, StoppedBy};
+pub use storage::{StallExit, StallLatency, StallSummary, Storage, StorageRow};
 pub use summary::{
     Accuracy, ArmSummary, BindRate, CardSeconds, Claim, Disturbance, FreeCards, HamiKind,
     HamiSource, Harness, Lag, Latency, Percentile, RunSummary, Spread, Summary, TenantSummary,
@@ -60,6 +65,8 @@ pub mod files {
     pub const HLOG: &str = "latency.hlog";
     /// In a run's folder.
     pub const CALLS: &str = "calls.json";
+    /// In a run's folder.
+    pub const ETCD: &str = "etcd.csv";
     /// In a run's folder, if the run had a node clearer.
     pub const DECISIONS: &str = "clearer.jsonl";
     /// Folder in a run's folder.

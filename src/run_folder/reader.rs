@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 use super::summary::SCHEMA;
-use super::{Decision, Record, RunInfo, Summary, files};
+use super::{Decision, Record, RunInfo, StorageRow, Summary, files};
 
 /// Larger files are refused: an hour's records of ten thousand pods have some 20 MB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -111,6 +111,8 @@ pub struct Run {
     pub usage: Vec<UsageRow>,
     /// Its components' CPU and memory.
     pub components: Vec<ComponentRow>,
+    /// etcd's disk; empty in a run of an older headroom.
+    pub storage: Vec<StorageRow>,
     /// Exits of its components.
     pub exits: Vec<ComponentExit>,
     /// Decisions of its node clearer; empty if it had none.
@@ -137,6 +139,11 @@ impl Run {
         let usage = or_without(usage, &mut notes);
         let components = csv(&dir.join(files::COMPONENTS), &mut notes);
         let components = or_without(components, &mut notes);
+        // Older runs have none, which is no gap of theirs.
+        let storage = match dir.join(files::ETCD) {
+            path if path.exists() => or_without(csv(&path, &mut notes), &mut notes),
+            _ => Vec::new(),
+        };
         let decisions = match info.plan.clearer {
             Some(_) => lines(&dir.join(files::DECISIONS), &mut notes, json_line),
             None => Ok(Vec::new()),
@@ -155,6 +162,7 @@ impl Run {
             records: last_of_each(records),
             usage,
             components,
+            storage,
             exits,
             decisions,
             calls,

@@ -174,13 +174,14 @@ impl Display for Short {
     }
 }
 
-struct Columns<'a> {
+/// The columns of a row, by the names in its header.
+pub(super) struct Columns<'a> {
     values: std::str::Split<'a, char>,
     names: std::str::Split<'static, char>,
 }
 
 impl<'a> Columns<'a> {
-    fn new(line: &'a str, header: &'static str) -> Self {
+    pub(super) fn new(line: &'a str, header: &'static str) -> Self {
         Self {
             values: line.split(','),
             names: header.split(','),
@@ -195,13 +196,13 @@ impl<'a> Columns<'a> {
             .ok_or_else(|| format!("column {name} is missing"))
     }
 
-    fn next<T: FromStr>(&mut self) -> Result<T, String> {
+    pub(super) fn next<T: FromStr>(&mut self) -> Result<T, String> {
         let (text, name) = self.text()?;
         text.parse()
             .map_err(|_| format!("column {name}: {text:?} is not valid"))
     }
 
-    fn optional<T: FromStr>(&mut self) -> Result<Option<T>, String> {
+    pub(super) fn optional<T: FromStr>(&mut self) -> Result<Option<T>, String> {
         let (text, name) = self.text()?;
         if text.is_empty() {
             return Ok(None);
@@ -211,7 +212,7 @@ impl<'a> Columns<'a> {
             .map_err(|_| format!("column {name}: {text:?} is not valid"))
     }
 
-    fn end(&mut self) -> Result<(), String> {
+    pub(super) fn end(&mut self) -> Result<(), String> {
         match self.values.next() {
             None => Ok(()),
             Some(_) => Err("too many columns".to_owned()),

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::landings::{Landing, Landings};
+use super::stops::{Bill, Stop};
+use super::storage::{StallLatency, StallSummary, Storage};
 
 /// Version of the schema that this program writes.
 pub const SCHEMA: u32 = 1;
@@ -148,6 +150,18 @@ pub struct RunSummary {
     pub tenants: Vec<TenantSummary>,
     /// Restarts of each supervised component.
     pub restarts: BTreeMap<String, u32>,
+    /// The same by component, then cause.
+    #[serde(default)]
+    pub restart_causes: BTreeMap<String, BTreeMap<String, u32>>,
+    /// etcd's disk over the observation; null if it could not be asked.
+    #[serde(default)]
+    pub storage: Option<Storage>,
+    /// Stalls of etcd that the experiment asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalls: Vec<StallSummary>,
+    /// Submit to bound inside and outside of them; null without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_in_stalls: Option<StallLatency>,
     /// API calls per bound pod, by component, then `verb resource[/subresource]`.
     pub calls_per_pod: BTreeMap<String, BTreeMap<String, f64>>,
     /// Pods bound a second, and what the components' client limits allow.
@@ -159,6 +173,12 @@ pub struct RunSummary {
     /// Whole-machine requests that the node clearer answered for, in order of submission; empty without a clearer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub landings: Vec<Landing>,
+    /// Every attempt that was stopped for others, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<Stop>,
+    /// Card-seconds of the whole cluster on which no pod was bound, over the observation; null in a run of an older headroom.
+    #[serde(default)]
+    pub idle_card_seconds: Option<f64>,
     /// How well the live view agreed with the audit log.
     pub accuracy: Accuracy,
     /// What the harness itself used.
@@ -231,6 +251,9 @@ pub struct TenantSummary {
     pub unfinished: u32,
     /// Attempts ended by preemption or eviction.
     pub evictions: u32,
+    /// What the team paid for others' room.
+    #[serde(default)]
+    pub bill: Bill,
     /// Card-seconds by account.
     pub card_seconds: CardSeconds,
     /// Latency by class of request, then phase.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::append::{Appender, replace};
 use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
-use super::{Record, RunInfo, Summary, files};
+use super::{Record, RunInfo, StorageRow, Summary, files};
 
 /// What could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +100,7 @@ pub struct RunWriter {
     usage: Appender,
     restarts: Appender,
     components: Appender,
+    storage: Appender,
     /// First error of each file, by file name.
     troubles: Mutex<BTreeMap<String, Trouble>>,
 }
@@ -135,10 +136,12 @@ impl RunWriter {
             usage: open(files::USAGE)?,
             restarts: open(files::RESTARTS)?,
             components: open(files::COMPONENTS)?,
+            storage: open(files::ETCD)?,
             troubles: Mutex::default(),
         };
         run.usage.line(UsageRow::HEADER);
         run.components.line(ComponentRow::HEADER);
+        run.storage.line(StorageRow::HEADER);
         run.info(info)?;
         run.flush();
         Ok(run)
@@ -189,6 +192,11 @@ impl RunWriter {
     /// Adds a row to `components.csv`.
     pub fn component(&self, row: &ComponentRow) {
         self.components.line(&row.to_csv());
+    }
+
+    /// Adds a row to `etcd.csv`.
+    pub fn storage(&self, row: &StorageRow) {
+        self.storage.line(&row.to_csv());
     }
 
     /// Adds a line to `restarts.jsonl`.
@@ -270,8 +278,16 @@ impl RunWriter {
         written
     }
 
-    fn series(&self) -> [&Appender; 4] {
-        [&self.jobs, &self.usage, &self.restarts, &self.components]
+    fn series(&self) -> [&Appender; 5] {
+        let Self {
+            jobs,
+            usage,
+            restarts,
+            components,
+            storage,
+            ..
+        } = self;
+        [jobs, usage, restarts, components, storage]
     }
 }
 

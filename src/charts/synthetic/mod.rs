@@ -244,6 +244,8 @@ impl Script {
                 0 => BTreeMap::new(),
                 n => BTreeMap::from([("kube-scheduler".into(), u32::try_from(n).unwrap())]),
             },
+            restart_causes: BTreeMap::new(),
+            storage: None,
             disturbed: if repeat == 1 {
                 self.disturbed.clone()
             } else {

@@ -72,7 +72,7 @@ pub struct Exit {
 impl Cause {
     /// The cause as run folders name it.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::LeaseLost => "lease-lost",
             Self::Crash => "crash",

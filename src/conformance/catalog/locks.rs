@@ -111,9 +111,11 @@ fn held() -> Vec<Scenario> {
             "lock-two-at-once",
             "two binds arrive at the same moment",
             vec![
-                Step::Hold(tenth("t1")),
-                Step::Hold(tenth("t2")),
+                Step::Hold(tenth("t1").tries(1000)),
+                Step::Hold(tenth("t2").tries(1000)),
                 Step::Release(&["t1", "t2"]),
+                Step::Retry("t1", 0),
+                Step::Retry("t2", 0),
             ],
         )
         .loosely("which of the two sees the lock first, and at which of its reads, is chance"),

@@ -47,12 +47,17 @@ fn amounts() -> Vec<Scenario> {
             "no-card",
             "memory or cores without a card, and no request at all",
             one(),
-            vec![Step::Submit(vec![
-                asks("n1", &[("gpumem", 100)]),
-                asks("n2", &[("gpucores", 10)]),
-                asks("n3", &[("gpu", 0)]),
-                asks("n4", &[]),
-            ])],
+            // No write to the pod precedes such a bind, which may so arrive before the extender has seen the pod: held, it does
+            // not.
+            vec![
+                Step::Hold(asks("n1", &[("gpumem", 100)])),
+                Step::Hold(asks("n2", &[("gpucores", 10)])),
+                Step::Hold(asks("n3", &[("gpu", 0)])),
+                Step::Release(&["n1"]),
+                Step::Release(&["n2"]),
+                Step::Release(&["n3"]),
+                Step::Submit(vec![asks("n4", &[])]),
+            ],
         ),
         scenario(
             "too-many-cards",

@@ -33,6 +33,8 @@ impl Play<'_> {
                     anyhow::Ok(self.lab.tap.is_waiting(&full))
                 })
                 .await?;
+                // Until the extender has seen the pod as it is now.
+                self.lab.pause(WATCH_LAG).await;
             }
             Step::Release(pods) => {
                 let full: Vec<String> = pods.iter().map(|name| self.names.pod(name)).collect();

@@ -94,3 +94,41 @@ fn tasks_arrive_throughout_the_race_and_nobody_waits_for_them() {
         assert!(expected_secs(plan) > 150.0);
     }
 }
+
+#[test]
+fn seventy_percent_are_held_by_a_team_that_borrows_nothing() {
+    let plans = planned("occupied", |_| {});
+    let (empty, occupied) = (&plans["empty"], &plans["occupied"]);
+    assert_eq!(asked(empty, "others"), 0);
+    assert_eq!(asked(occupied, "others"), 280);
+    assert!(asked(occupied, "others") <= nominal(occupied, "others"));
+    assert!(team(occupied, "others").background);
+    for plan in [empty, occupied] {
+        assert!(
+            plan.clearer.is_some(),
+            "on in both, so that it is no difference"
+        );
+        assert_eq!(nominal(plan, "shared"), 40);
+    }
+}
+
+#[test]
+fn the_same_tasks_of_others_stand_in_the_way_of_each_burst() {
+    let plans = planned("burst", |_| {});
+    let runs = |arm: &str| -> Vec<f64> {
+        let groups = team(&plans[arm], "vision").groups();
+        groups.map(|g| g.run_secs.unwrap()).collect()
+    };
+    assert_eq!(runs("evict"), runs("wait"), "drawn from the same seed");
+    assert_eq!(runs("dedicated"), runs("wait")[..180]);
+    assert!(
+        runs("wait")
+            .iter()
+            .all(|secs| (20.0..=600.0).contains(secs))
+    );
+    let dedicated = &plans["dedicated"];
+    let own = |name: &str| dedicated.capacity(team(dedicated, name)).cards;
+    assert_eq!((own("research"), own("vision")), (40, 180));
+    assert_eq!(asked(dedicated, "vision") + asked(dedicated, "speech"), 360);
+    assert!(plans["evict"].clearer.is_some() && plans["wait"].clearer.is_none());
+}

@@ -1,0 +1,98 @@
+//! Stalls of the cluster's storage: etcd's process is stopped and continued, at moments drawn from the seed.
+
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::{self, Check};
+use super::error::PlanError;
+
+/// Longest stall, seconds: longer, and nodes lose their Leases (200 s) before anything else is seen.
+const LONGEST_SECS: f64 = 120.0;
+
+/// Most stalls in a run.
+const MOST: u32 = 1_000;
+
+/// Tells the stalls' random numbers from the workloads'.
+const SEED_SALT: u64 = 0x5741_4c4c;
+
+/// Stalls of etcd in an experiment file.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StallsDoc {
+    /// How long a stall lasts, seconds; of several lengths each comes up equally often, in an order drawn from the seed.
+    pub lengths_secs: Vec<f64>,
+    /// How many.
+    pub count: u32,
+    /// Seconds between two of them (and before the first), drawn from the seed.
+    pub gap_secs: Gap,
+}
+
+/// From so many seconds to so many.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Gap {
+    /// At least.
+    pub from: f64,
+    /// At most.
+    pub to: f64,
+}
+
+/// A stall of etcd.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stall {
+    /// When it begins, seconds since the run's clock started.
+    pub at_secs: f64,
+    /// How long it lasts, seconds.
+    pub secs: f64,
+}
+
+impl StallsDoc {
+    /// The stalls in order, checked.
+    pub(super) fn draw(
+        &self,
+        check: Check<'_>,
+        seed: u64,
+        observe_secs: Option<f64>,
+    ) -> Result<Vec<Stall>, PlanError> {
+        check.not_empty("stalls.lengths_secs", self.lengths_secs.len())?;
+        for (i, secs) in self.lengths_secs.iter().enumerate() {
+            let field = format!("stalls.lengths_secs.{i}");
+            check.number(&field, *secs, 0.001..=LONGEST_SECS)?;
+        }
+        check.whole("stalls.count", self.count, 1..=MOST)?;
+        check.number("stalls.gap_secs.from", self.gap_secs.from, check::SECS)?;
+        check.number("stalls.gap_secs.to", self.gap_secs.to, check::SECS)?;
+        if self.gap_secs.from > self.gap_secs.to {
+            let Gap { from, to } = self.gap_secs;
+            let problem = format!("{from} is more than to, {to}");
+            return Err(check.wrong("stalls.gap_secs.from", problem));
+        }
+        let mut rng = StdRng::seed_from_u64(seed ^ SEED_SALT);
+        let mut lengths = Vec::new();
+        while lengths.len() < self.count as usize {
+            let mut round = self.lengths_secs.clone();
+            round.shuffle(&mut rng);
+            lengths.extend(round);
+        }
+        lengths.truncate(self.count as usize);
+        let mut free = 0.0;
+        let stalls: Vec<Stall> = lengths
+            .into_iter()
+            .map(|secs| {
+                let at_secs = free + rng.random_range(self.gap_secs.from..=self.gap_secs.to);
+                free = at_secs + secs;
+                Stall { at_secs, secs }
+            })
+            .collect();
+        if observe_secs.is_some_and(|end| free > end) {
+            let problem = format!(
+                "with these lengths and gaps the last stall ends {free:.0} s into the run, after observe_secs"
+            );
+            return Err(check.wrong("stalls.count", problem));
+        }
+        Ok(stalls)
+    }
+}

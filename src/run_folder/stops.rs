@@ -1,0 +1,71 @@
+//! Who pays for room: each time a team's work was stopped for others, and what that comes to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Latency, Percentile};
+
+/// Who stopped a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoppedBy {
+    /// Kueue took its quota back.
+    Kueue,
+    /// The node clearer: it deactivated the task's Workload, or evicted its pod.
+    Clearer,
+    /// Something else: an eviction, a deletion, a lost machine.
+    Other,
+}
+
+/// One attempt that was stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stop {
+    /// The team that pays.
+    pub tenant: String,
+    /// Job or bare pod.
+    pub name: String,
+    /// Who stopped it.
+    pub by: StoppedBy,
+    /// When its pod was gone, seconds since the run's clock started.
+    pub at_secs: f64,
+    /// Cards it held.
+    pub cards: u32,
+    /// Seconds it had run.
+    pub age_secs: f64,
+    /// Card-seconds of running that are to be done again.
+    pub lost_card_seconds: f64,
+    /// From being stopped to being bound again, seconds; null for a bare pod, which nobody starts again.
+    pub rebound_secs: Percentile,
+    /// From being stopped to being done, seconds; null for a bare pod and for work that runs until the run's end.
+    pub done_again_secs: Percentile,
+}
+
+/// What a team paid in a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bill {
+    /// Attempts stopped by Kueue.
+    pub by_kueue: u32,
+    /// Attempts stopped by the node clearer.
+    pub by_clearer: u32,
+    /// Attempts stopped by something else.
+    pub by_other: u32,
+    /// Of all of these, those of bare pods: nobody starts them again.
+    pub lost_for_good: u32,
+    /// Card-seconds of running to be done again (or lost for good).
+    pub lost_card_seconds: f64,
+    /// Card-seconds from being stopped until bound again, or until the observation's end.
+    pub waited_card_seconds: f64,
+    /// From being stopped to being bound again; null if nothing was stopped that starts again.
+    pub rebound: Option<Latency>,
+    /// From being stopped to being done; null where no stopped work ends by itself.
+    pub done_again: Option<Latency>,
+}
+
+impl Bill {
+    /// Attempts stopped in all.
+    #[must_use]
+    pub fn stops(&self) -> u32 {
+        let two = self.by_kueue.saturating_add(self.by_clearer);
+        two.saturating_add(self.by_other)
+    }
+}
