@@ -33,6 +33,6 @@ report session="runs/examples/regimes":
 compare *sessions:
     cargo run --release -- compare {{sessions}}
 
-# Every experiment with declared metrics, compared with earlier nights, and a report.
+# The experiments of a night, compared with earlier nights, and a report.
 nightly *options:
     cargo run --release -- nightly {{options}}

@@ -240,7 +240,7 @@ pub struct CompareArgs {
 /// Options of `nightly`.
 #[derive(Debug, Clone, Args)]
 pub struct NightlyArgs {
-    /// Experiments to run [default: every one that has declared metrics]
+    /// Experiments to run [default: those under nightly in the declared metrics]
     #[arg(long, value_delimiter = ',', value_name = "EXPERIMENT")]
     pub experiments: Vec<String>,
 

@@ -113,6 +113,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
             || cause.is::<MetricsError>()
             || cause.is::<PowerError>()
             || cause.is::<compare::Unsaid>()
+            || cause.is::<nightly::NothingToRun>()
             || cause.is::<conformance::BadOptions>()
             || cause.is::<BadRecord>()
             || cause

@@ -13,11 +13,18 @@ use crate::cluster::ClusterError;
 use crate::compare::baseline::{NIGHTLY, Nights, nights};
 use crate::compare::metrics::Declared;
 use crate::compare::{Comparison, Options, Outcome};
+use crate::report;
 use crate::report::compared::{self, Style};
-use crate::{plan, report};
 
 /// Held for as long as a night goes on, in the cache, since a second night would disturb the first wherever it runs.
 const LOCK: &str = "nightly.lock";
+
+/// Nothing says what to run.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no experiment to run; name some with --experiments, or under nightly in the file of metrics"
+)]
+pub struct NothingToRun;
 
 /// What came of a night so far.
 #[derive(Debug, Default)]
@@ -135,11 +142,13 @@ fn orders(
     declared: &Declared,
 ) -> anyhow::Result<Vec<(Order, Setting)>> {
     let experiments = if args.experiments.is_empty() {
-        let names = plan::names().into_iter().map(|(name, _)| name);
-        names.filter(|name| !declared.of(name).is_empty()).collect()
+        declared.nightly.clone()
     } else {
         args.experiments.clone()
     };
+    if experiments.is_empty() {
+        return Err(NothingToRun.into());
+    }
     let bench_args = BenchArgs {
         experiments,
         arms: Vec::new(),

@@ -23,6 +23,9 @@ pub struct MetricsError {
 pub struct Declared {
     /// Share of comparisons without a difference that may be called a regression, over all metrics of one together.
     pub alpha: f64,
+    /// What `headroom nightly` runs unless it is told otherwise.
+    #[serde(default)]
+    pub nightly: Vec<String>,
     /// The metrics of each experiment.
     pub experiments: BTreeMap<String, Vec<Metric>>,
 }

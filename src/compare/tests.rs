@@ -368,6 +368,25 @@ fn nights_are_the_last_like_ones_that_ended_undisturbed() {
     assert!("nightly=0".parse::<Nights>().is_err() && "weekly".parse::<Nights>().is_err());
 }
 
+#[test]
+fn a_night_runs_experiments_that_exist_and_have_metrics() {
+    let declared = Declared::own().unwrap();
+    let names: Vec<String> = crate::plan::names()
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert!(!declared.nightly.is_empty());
+    for name in &declared.nightly {
+        assert!(
+            names.contains(name) && !declared.of(name).is_empty(),
+            "{name}"
+        );
+    }
+    for name in declared.experiments.keys().filter(|name| *name != "aa") {
+        assert!(names.contains(name), "{name} is no experiment");
+    }
+}
+
 /// A metric that no run has would never fail anything.
 #[test]
 fn every_declared_metric_is_measured_in_the_recorded_sessions() {
