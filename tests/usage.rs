@@ -352,6 +352,19 @@ fn a_dry_run_of_all_says_how_long_every_experiment_takes_together() {
 }
 
 #[test]
+fn at_a_size_that_an_experiment_cannot_have_all_leaves_that_one_out_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["bench", "all", "--nodes", "10", "--dry-run"];
+    let output = headroom(folder.path(), &args);
+    let notes = messages(&output);
+    assert!(output.status.success(), "{notes}");
+    assert!(notes.contains("note: regimes is left out"), "{notes}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("experiment  quota-unit "), "{text}");
+    assert!(!text.contains("experiment  regimes "), "{text}");
+}
+
+#[test]
 fn a_dry_run_of_a_soak_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["bench", "quota-unit", "--soak", "1h30m", "--dry-run"];

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use super::Place;
 use super::args::BenchArgs;
-use super::bench::{BadOptions, untaken};
+use super::bench::{BadOptions, order, untaken};
 use super::results::RUNS;
 use super::setting::Setting;
 use crate::bench::Order;
 use crate::bench::page::{Input, Outcome, Page};
+use crate::out::in_one;
 use crate::plan::{self, Experiment};
 use crate::run_folder::replace;
 
@@ -24,6 +26,8 @@ const PAGE: [&str; 2] = ["page.md", "page.json"];
 pub struct All {
     experiments: Vec<Experiment>,
     dir: PathBuf,
+    /// Experiments that there are not at the size asked for, and why.
+    left_out: Vec<(String, String)>,
 }
 
 impl All {
@@ -46,7 +50,47 @@ impl All {
         untaken(&dir)?;
         args.experiments = names;
         args.out = Some(dir.clone());
-        Ok(Some(Self { experiments, dir }))
+        Ok(Some(Self {
+            experiments,
+            dir,
+            left_out: Vec::new(),
+        }))
+    }
+
+    /// Orders every experiment. One that there is at its own size and not at `--nodes` is left out, with a note.
+    ///
+    /// # Errors
+    /// If an option is wrong, or every experiment would be left out.
+    pub fn orders(
+        &mut self,
+        place: &Place,
+        args: &BenchArgs,
+    ) -> anyhow::Result<Vec<(Order, Setting)>> {
+        let mut own_size = args.clone();
+        own_size.shape.nodes = None;
+        let mut orders = Vec::new();
+        let mut last = None;
+        for name in &args.experiments {
+            match order(name, place, args) {
+                Ok(order) => orders.push(order),
+                Err(error) => {
+                    if args.shape.nodes.is_none() || order(name, place, &own_size).is_err() {
+                        return Err(error);
+                    }
+                    let why = format!("cannot be had at this --nodes: {}", in_one(&error));
+                    self.left_out.push((name.clone(), why));
+                    last = Some(error);
+                }
+            }
+        }
+        match last {
+            Some(error) if orders.is_empty() => return Err(error),
+            _ => {}
+        }
+        for (name, why) in &self.left_out {
+            errln!("note: {name} is left out: it {why}");
+        }
+        Ok(orders)
     }
 
     /// Writes the page as it stands beside the sessions.
@@ -72,11 +116,18 @@ impl All {
     }
 
     fn page(&self, orders: &[(Order, Setting)], outcomes: &[Outcome]) -> Page {
-        let inputs = self.experiments.iter().zip(orders).enumerate();
-        let inputs = inputs.map(|(i, (experiment, (order, _)))| Input {
-            experiment,
-            order,
-            outcome: outcomes.get(i),
+        let inputs = self.experiments.iter().map(|experiment| {
+            let of = |(order, _): &(Order, Setting)| order.experiment == experiment.name;
+            let at = orders.iter().position(of);
+            let mut left_out = self.left_out.iter();
+            let why = left_out.find(|(name, _)| *name == experiment.name);
+            Input {
+                experiment,
+                order: at
+                    .map(|i| &orders[i].0)
+                    .ok_or(why.map_or("was not ordered", |(_, w)| w)),
+                outcome: at.and_then(|i| outcomes.get(i)),
+            }
         });
         Page::new(&inputs.collect::<Vec<_>>())
     }

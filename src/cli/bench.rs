@@ -30,12 +30,15 @@ pub struct BadOptions(pub String);
 /// # Errors
 /// Usage errors before anything is started; a component or a file that fails, later.
 pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
-    let all = All::asked(&mut args)?;
+    let mut all = All::asked(&mut args)?;
     // All of them first: a mistake in the last must not show after an hour.
-    let mut orders = Vec::new();
-    for name in &args.experiments {
-        orders.push(order(name, place, &args)?);
-    }
+    let orders = if let Some(all) = &mut all {
+        all.orders(place, &args)?
+    } else {
+        let each = args.experiments.iter();
+        each.map(|name| order(name, place, &args))
+            .collect::<anyhow::Result<_>>()?
+    };
     if args.dry_run {
         dry_run(&orders)?;
         return Ok(Exit::Done);
@@ -138,7 +141,8 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
         let problem = "--keep does not go with --soak: which run is the last is not known before; leave out one of them";
         return Err(BadOptions(problem.to_owned()).into());
     }
-    if args.quick && !plans.iter().any(|plan| plan.quick) {
+    let one = args.experiments.len() == 1;
+    if args.quick && one && !plans.iter().any(|plan| plan.quick) {
         let name = &experiment.name;
         errln!("note: --quick changes nothing in {name}, which has no timeline");
     }

@@ -67,6 +67,7 @@ fn state(part: &Part) -> String {
         State::Failed => format!("{} runs FAILED", part.failed.len()),
         State::Interrupted => "interrupted".to_owned(),
         State::NotBegun => "not begun".to_owned(),
+        State::LeftOut => "left out".to_owned(),
     }
 }
 
@@ -91,11 +92,9 @@ fn write(part: &Part, text: &mut String) {
         let _ = writeln!(text, "\nIn short: {}.", part.meaning);
     }
     let mut notes = Vec::new();
-    notes.extend(
-        part.error
-            .iter()
-            .map(|e| format!("failed: {}", first_line(e))),
-    );
+    let what = state(part).to_lowercase();
+    let error = part.error.iter();
+    notes.extend(error.map(|e| format!("{what}: {}", first_line(e))));
     notes.extend(part.failed.iter().map(|run| {
         let error = first_line(&run.error);
         format!("failed: arm {}, repeat {}: {error}", run.arm, run.repeat)

@@ -52,14 +52,14 @@ impl Outcome {
     }
 }
 
-/// An experiment, what of it was ordered, and how it ended; `None`: it has not begun.
+/// An experiment, what of it was ordered, and how it ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
-    /// What of it was ordered.
-    pub order: &'a Order,
-    /// How it ended.
+    /// What of it was ordered, or why nothing was.
+    pub order: Result<&'a Order, &'a str>,
+    /// How it ended; `None`: it has not begun.
     pub outcome: Option<&'a Outcome>,
 }
 
@@ -92,6 +92,8 @@ pub enum State {
     Interrupted,
     /// It has not begun.
     NotBegun,
+    /// It cannot be run as it was asked for.
+    LeftOut,
 }
 
 /// An experiment on the page.
@@ -105,7 +107,7 @@ pub struct Part {
     pub folder: Option<String>,
     /// How it went.
     pub state: State,
-    /// Why it failed as a whole; null unless it did.
+    /// Why it failed as a whole or was left out; null unless it was.
     pub error: Option<String>,
     /// Runs that came to their end.
     pub runs: u32,
@@ -161,7 +163,8 @@ impl Page {
         };
         let mut hami: Vec<String> = inputs.iter().filter_map(ended).collect();
         hami.dedup();
-        let command = inputs.first().map(|input| input.order.command.clone());
+        let order = inputs.iter().find_map(|input| input.order.ok());
+        let command = order.map(|order| order.command.clone());
         Self {
             schema: SCHEMA,
             headroom: env!("CARGO_PKG_VERSION").into(),
@@ -212,6 +215,7 @@ fn part(input: &Input<'_>) -> Part {
         ..
     } = *input;
     let state = match outcome {
+        None if input.order.is_err() => State::LeftOut,
         None => State::NotBegun,
         Some(outcome) if outcome.interrupted() => State::Interrupted,
         Some(outcome) if outcome.failed() => State::Failed,
@@ -221,7 +225,7 @@ fn part(input: &Input<'_>) -> Part {
     let (ended, error) = match outcome {
         Some(Outcome::Ended(ended)) => (Some(ended), None),
         Some(Outcome::Failed(error)) => (None, Some(error.clone())),
-        None => (None, None),
+        None => (None, input.order.err().map(str::to_owned)),
     };
     let summary = ended.map(|ended| &ended.summary);
     let runs = summary.map_or(&[][..], |s| &s.runs);

@@ -1,6 +1,7 @@
 //! Figures and claims of one experiment: as the experiment declares them, with what its session has for each.
 
 use super::{ClaimRow, FigureRow, Input, Outcome};
+use crate::bench::Order;
 use crate::judge::figure_name;
 use crate::plan::{Arm, Plan};
 use crate::run_folder::{ArmSummary, Summary};
@@ -19,7 +20,8 @@ pub fn figures(input: &Input<'_>) -> Vec<FigureRow> {
         // One that was published for no arm by name is about those that run unasked.
         for arm in arms.filter(|arm| published.arm.is_some() || !arm.on_request) {
             let spread = summary_of(input, &arm.name).and_then(|of| of.figures.get(&name));
-            let comparable = input.order.expect.published.contains(published);
+            let comparable = |order: &Order| order.expect.published.contains(published);
+            let comparable = input.order.is_ok_and(comparable);
             let note = match spread {
                 None => why_not(input, arm).unwrap_or_else(|| "not measured".to_owned()),
                 Some(_) if comparable => String::new(),
@@ -81,7 +83,11 @@ fn summary_of<'a>(input: &Input<'a>, arm: &str) -> Option<&'a ArmSummary> {
 
 /// Why there are no runs of an arm to look at; `None` if there are.
 fn why_not(input: &Input<'_>, arm: &Arm) -> Option<String> {
-    let ordered = input.order.plans.iter().any(|plan| plan.arm == arm.name);
+    let plans = match input.order {
+        Ok(order) => &order.plans,
+        Err(why) => return Some(why.to_owned()),
+    };
+    let ordered = plans.iter().any(|plan| plan.arm == arm.name);
     if !ordered && arm.on_request {
         return Some(format!("runs only with --arm {}", arm.name));
     }
@@ -106,7 +112,7 @@ fn why_not(input: &Input<'_>, arm: &Arm) -> Option<String> {
 
 /// Why what was measured must not be held against what was published.
 fn not_comparable(input: &Input<'_>) -> String {
-    let plans = &input.order.plans;
+    let plans = input.order.map_or(&[][..], |order| &order.plans);
     if let Some(plan) = plans.iter().find(|plan| plan.rescaled) {
         return format!("nothing was published at compression {}", plan.compress);
     }

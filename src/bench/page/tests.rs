@@ -78,18 +78,20 @@ fn page(overrides: &Overrides, end: impl Fn(&Order) -> Option<Outcome>) -> Page 
     let outcome = end(&order);
     Page::new(&[Input {
         experiment: &experiment,
-        order: &order,
+        order: Ok(&order),
         outcome: outcome.as_ref(),
     }])
 }
 
-fn ended_with(runs: &[(&str, f64)], failed: &[&str], order: &Order) -> Option<Outcome> {
-    Some(Outcome::Ended(Box::new(ended(order, runs, failed))))
+fn ended_with(runs: &[(&str, f64)], failed: &[&str], order: &Order) -> Outcome {
+    Outcome::Ended(Box::new(ended(order, runs, failed)))
 }
 
 #[test]
 fn each_published_figure_and_each_claim_has_a_row_with_what_was_measured() {
-    let page = page(&Overrides::default(), |o| ended_with(&ALL_ARMS, &[], o));
+    let page = page(&Overrides::default(), |o| {
+        Some(ended_with(&ALL_ARMS, &[], o))
+    });
     let part = &page.experiments[0];
     assert_eq!(part.state, State::Done);
     assert_eq!((part.figures.len(), page.verdicts()), (3, [4, 0, 0]));
@@ -110,7 +112,7 @@ fn each_published_figure_and_each_claim_has_a_row_with_what_was_measured() {
 #[test]
 fn an_arm_that_failed_takes_only_its_own_rows_and_says_why() {
     let page = page(&Overrides::default(), |o| {
-        ended_with(&ALL_ARMS[1..], &["memory"], o)
+        Some(ended_with(&ALL_ARMS[1..], &["memory"], o))
     });
     let part = &page.experiments[0];
     assert_eq!(part.state, State::Failed);
@@ -168,6 +170,18 @@ fn what_has_not_begun_or_could_not_be_written_stands_there_with_the_reason() {
     });
     assert_eq!(failed.experiments[0].state, State::Failed);
     assert!(failed.markdown().contains("failed: can't write x"));
+    let experiment = plan::load("quota-unit").unwrap();
+    let left_out = Page::new(&[Input {
+        experiment: &experiment,
+        order: Err("does not fit 1 machine"),
+        outcome: None,
+    }]);
+    assert_eq!(left_out.experiments[0].state, State::LeftOut);
+    let text = left_out.markdown();
+    assert!(
+        text.contains("- left out: does not fit 1 machine"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -176,7 +190,7 @@ fn at_another_size_figures_are_shown_but_not_held_against_what_was_published() {
         nodes: Some(10),
         ..Overrides::default()
     };
-    let page = page(&overrides, |o| ended_with(&ALL_ARMS, &[], o));
+    let page = page(&overrides, |o| Some(ended_with(&ALL_ARMS, &[], o)));
     let row = &page.experiments[0].figures[0];
     assert_eq!(row.measured, Some(Percentile::Secs(3.0)));
     assert_eq!(row.note, "nothing was published for 10 machines");
@@ -194,7 +208,7 @@ fn at_another_compression_nothing_is_judged() {
     let outcome = Outcome::Ended(Box::new(ended(&order, &[("default", 1.0)], &[])));
     let page = Page::new(&[Input {
         experiment: &experiment,
-        order: &order,
+        order: Ok(&order),
         outcome: Some(&outcome),
     }]);
     let [yes, no, open] = page.verdicts();
