@@ -18,7 +18,7 @@ use super::foreign::Mark;
 use super::play::play;
 use super::progress::Progress;
 use super::stalls::inject;
-use crate::cluster::{self, Cluster, Programs};
+use crate::cluster::{self, Cluster, Exit, Programs};
 use crate::driver::Driver;
 use crate::judge;
 use crate::machine::Fingerprint;
@@ -72,7 +72,20 @@ pub struct Job<'a> {
     pub keep: bool,
 }
 
-/// Does one run; its summary and its records.
+/// A run that came to its end.
+#[derive(Debug)]
+pub struct Done {
+    /// Its part of the summary.
+    pub summary: RunSummary,
+    /// Its records.
+    pub records: Vec<Record>,
+    /// How its components ended.
+    pub exits: Vec<Exit>,
+    /// When its clock started.
+    pub zero: Instant,
+}
+
+/// Does one run.
 ///
 /// When `cancel` is cancelled the run ends early with what it has, and its summary says so.
 ///
@@ -84,7 +97,7 @@ pub async fn run(
     session: &SessionWriter,
     machine: &Fingerprint,
     cancel: &CancellationToken,
-) -> anyhow::Result<(RunSummary, Vec<Record>)> {
+) -> anyhow::Result<Done> {
     let started = Instant::now();
     let mut info = run_info(bench, job, machine)?;
     let writer = Arc::new(session.run(&job.folder, &info)?);
@@ -176,7 +189,12 @@ pub async fn run(
         &clock,
         &mut summary,
     );
-    Ok((summary, observation.records))
+    Ok(Done {
+        summary,
+        records: observation.records,
+        exits,
+        zero: clock.instant_at(0.0),
+    })
 }
 
 /// Brings up a cluster for `plan` with a line of progress at each step.
@@ -246,7 +264,12 @@ async fn observe(
     let glance = async {
         loop {
             tokio::time::sleep(GLANCE).await;
-            progress.show(&observer.live(), restarts(&cluster.exits()).values().sum());
+            let exits = cluster.exits();
+            progress.show(&observer.live(), restarts(&exits).values().sum());
+            if lost_substrate(&exits).is_some() {
+                // Nothing more will come of it.
+                break;
+            }
         }
     };
     let (all_done, interrupted) = tokio::select! {

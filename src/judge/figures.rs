@@ -74,15 +74,22 @@ pub fn figures(run: &RunSummary, records: &[Record]) -> Figures {
         all.insert(IDLE_CARDS.to_owned(), Amount::Is(idle / run.observed_secs));
     }
     let restarts: u32 = run.restarts.values().sum();
-    let mut of_run = |figure, n: u32| {
-        all.insert(key("", None, figure), Amount::Is(f64::from(n)));
+    let mut of_run = |figure, value: f64| {
+        all.insert(key("", None, figure), Amount::Is(value));
     };
-    of_run(Figure::Restarts, restarts);
+    of_run(Figure::Restarts, f64::from(restarts));
+    if run.observed_secs > 0.0 {
+        let hours = run.observed_secs / 3600.0;
+        of_run(Figure::RestartsPerHour, f64::from(restarts) / hours);
+    }
     // An older headroom counted restarts and kept no causes.
     if restarts == 0 || !run.restart_causes.is_empty() {
         let causes = run.restart_causes.values().flatten();
         let lost = causes.filter(|(cause, _)| cause.as_str() == LEASE_LOST);
-        of_run(Figure::LeasesLost, lost.map(|(_, n)| n).sum());
+        of_run(
+            Figure::LeasesLost,
+            f64::from(lost.map(|(_, n)| n).sum::<u32>()),
+        );
     }
     for team in run.tenants.iter().filter(|t| t.experiments > 0) {
         let own: Vec<&Record> = records.iter().filter(|r| r.tenant == team.name).collect();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{ClientLimit, Plan, QuotaPlan, RoundStart, Stage, TenantPlan, expected_secs};
+use super::{ClientLimit, Plan, QuotaPlan, RoundStart, Stage, TenantPlan, expected_secs, minutes};
 
 impl Plan {
     /// What the run will do, in lines of text fit for a terminal.
@@ -32,7 +32,10 @@ impl Plan {
             "experiment  {} (arm {}, {} of it)",
             self.experiment,
             self.arm,
-            runs(self.repeats)
+            match self.soak_secs {
+                Some(secs) => format!("as many runs as end within {}", minutes(secs)),
+                None => runs(self.repeats),
+            }
         )?;
         writeln!(
             f,

@@ -172,22 +172,26 @@ pub enum Figure {
     CardSecondsLost,
     /// Card-seconds from these being stopped until bound again, or until the observation's end.
     CardSecondsWaited,
-    /// Whole-machine requests on the machine cleared for them. Counted over all runs of the arm, as are the next five.
+    /// Whole-machine requests on the machine cleared for them. Counted over all runs of the arm, as are the next six.
     LandedRight,
-    /// Whole-machine requests on another machine than the one cleared for them.
+    /// Whole-machine requests on another machine, which had become empty and was being cleared for nobody.
+    LandedFree,
+    /// Whole-machine requests on yet another machine.
     LandedWrong,
     /// Whole-machine requests that landed nowhere.
     LandedNever,
-    /// The last two together.
+    /// The last three together.
     NotLandedRight,
-    /// Requests on the machine cleared for them ÷ all but those that found a free one, 0 to 1.
+    /// Requests on the machine cleared for them ÷ all for which one was chosen or none was found, 0 to 1.
     LandedRightShare,
-    /// Requests on another machine ÷ the same.
-    LandedWrongShare,
+    /// Requests on another machine than the one cleared for them, empty or not, ÷ the same.
+    LandedElsewhereShare,
     /// Median from a clearing's begin to its request being bound, seconds, of those that landed right.
     ClearingP50Secs,
-    /// Restarts of supervised components. Of no team, as is the next one.
+    /// Restarts of supervised components. Of no team, as are the next two.
     Restarts,
+    /// These ÷ hours under observation.
+    RestartsPerHour,
     /// Of these, those of a component that lost its Lease.
     LeasesLost,
 }
@@ -211,13 +215,15 @@ impl Figure {
             Self::CardSecondsLost => "card_seconds_lost",
             Self::CardSecondsWaited => "card_seconds_waited",
             Self::LandedRight => "landed_right",
+            Self::LandedFree => "landed_free",
             Self::LandedWrong => "landed_wrong",
             Self::LandedNever => "landed_never",
             Self::NotLandedRight => "not_landed_right",
             Self::LandedRightShare => "landed_right_share",
-            Self::LandedWrongShare => "landed_wrong_share",
+            Self::LandedElsewhereShare => "landed_elsewhere_share",
             Self::ClearingP50Secs => "clearing_p50_secs",
             Self::Restarts => "restarts",
+            Self::RestartsPerHour => "restarts_per_hour",
             Self::LeasesLost => "leases_lost",
         }
     }
@@ -225,7 +231,10 @@ impl Figure {
     /// Whether it is of the whole run and of no team.
     #[must_use]
     pub fn of_run(self) -> bool {
-        matches!(self, Self::Restarts | Self::LeasesLost)
+        matches!(
+            self,
+            Self::Restarts | Self::RestartsPerHour | Self::LeasesLost
+        )
     }
 
     /// Whether it can be had for one class of request.

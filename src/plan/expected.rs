@@ -12,6 +12,31 @@ const HAMI_CALLS_PER_POD: f64 = 9.0;
 /// Jobs a second that are created, admitted and bound where HAMi's limit is not what binds: 400 took 54 s on two cores.
 const JOBS_PER_SEC: f64 = 7.4;
 
+/// Seconds that bring-up and tear-down of one run take on two cores.
+const AROUND_A_RUN_SECS: f64 = 20.0;
+
+/// How long a run will take, seconds, from the start of bring-up to the end of tear-down.
+#[must_use]
+pub fn run_secs(plan: &Plan) -> f64 {
+    expected_secs(plan) + AROUND_A_RUN_SECS
+}
+
+/// A duration for people, e.g. `19 min 30 s`, from two hours on `6 h 52 min`.
+#[must_use]
+pub fn minutes(secs: f64) -> String {
+    let secs = secs.round();
+    if secs < 7200.0 {
+        format!("{:.0} min {:02.0} s", (secs / 60.0).floor(), secs % 60.0)
+    } else {
+        let minutes = (secs / 60.0).round();
+        format!(
+            "{:.0} h {:02.0} min",
+            (minutes / 60.0).floor(),
+            minutes % 60.0
+        )
+    }
+}
+
 /// How long a run will take, seconds, bring-up and tear-down excluded: background work until it is bound, then
 /// `observe_secs`, or the slowest team's ideal schedule with 3 s of control plane at each turn of a card.
 #[must_use]
@@ -59,4 +84,17 @@ fn prepare_secs(plan: &Plan) -> f64 {
         .map(|g| g.count)
         .sum();
     f64::from(pods) / JOBS_PER_SEC.min(plan.hami.limit.qps / HAMI_CALLS_PER_POD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::minutes;
+
+    #[test]
+    fn a_duration_is_rounded_before_it_is_taken_apart() {
+        assert_eq!(minutes(59.7), "1 min 00 s");
+        assert_eq!(minutes(1170.0), "19 min 30 s");
+        assert_eq!(minutes(24_720.0), "6 h 52 min");
+        assert_eq!(minutes(57_599.0), "16 h 00 min");
+    }
 }

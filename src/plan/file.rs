@@ -35,6 +35,10 @@ pub(super) struct Document {
     /// Runs of each arm, interleaved.
     #[serde(default = "one_u32")]
     pub repeats: u32,
+    /// Instead of `repeats`: go round the arms for this many seconds, each run on a cluster of its own, and count restarts
+    /// over time. No run is begun that would not end in time. Default: off.
+    #[serde(default)]
+    pub soak_secs: Option<f64>,
     /// The run ends this many seconds after the clock starts. Default: when all work is done.
     #[serde(default)]
     pub observe_secs: Option<f64>,

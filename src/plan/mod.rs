@@ -36,8 +36,10 @@ use serde::{Deserialize, Serialize};
 
 pub use clearer::{ClearerPlan, ClearerStrategy, ClearerTrigger};
 pub use error::{Place, PlanError};
-pub use expected::expected_secs;
-pub use experiment::{Arm, Experiment, Overrides, QUICK_COMPRESS, load, names, plans};
+pub use expected::{expected_secs, minutes, run_secs};
+pub use experiment::{
+    Arm, Experiment, Overrides, QUICK_COMPRESS, load, names, plans, published_restarts_per_hour,
+};
 pub use host::Host;
 pub use schedule::Capacity;
 pub use stalls::Stall;
@@ -69,6 +71,9 @@ pub struct Plan {
     pub seed: u64,
     /// Runs of this arm in a session.
     pub repeats: u32,
+    /// Instead, the session goes round its arms for this many seconds (`--soak`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak_secs: Option<f64>,
     /// Shape of the fake cluster.
     pub cluster: ClusterPlan,
     /// HAMi's policies and limits.

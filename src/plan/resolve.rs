@@ -81,6 +81,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         rescaled: false,
         seed: doc.seed,
         repeats: doc.repeats,
+        soak_secs: doc.soak_secs,
         cluster: ClusterPlan {
             groups: sizing.groups,
         },
@@ -160,6 +161,7 @@ impl Input<'_> {
             ("compress", doc.compress, check::COMPRESS),
             ("observe_secs", doc.observe_secs, check::SECS),
             ("give_up_secs", doc.give_up_secs, check::SECS),
+            ("soak_secs", doc.soak_secs, check::SECS),
         ] {
             if let Some(value) = value {
                 check.number(field, value, range)?;

@@ -71,6 +71,7 @@ pub(crate) fn plan(tenants: Vec<TenantPlan>) -> Plan {
         rescaled: false,
         seed: 1,
         repeats: 1,
+        soak_secs: None,
         cluster: ClusterPlan {
             groups: vec![NodeGroup {
                 name: "all".into(),
