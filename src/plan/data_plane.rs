@@ -145,7 +145,7 @@ impl DataPlaneDoc {
         let known: Vec<&String> = submitted.iter().collect();
         for (class, phases) in &self.classes {
             let path = format!("data_plane.classes.{class}");
-            check.one_of(&path, "class of request in this experiment", class, &known)?;
+            check.one_of(&path, "request here of class", class, &known)?;
             phases.check(check, &path)?;
         }
         let mut classes = BTreeMap::new();
