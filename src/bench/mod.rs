@@ -10,6 +10,7 @@
 //! - [`stalls`]: stalls of etcd
 //! - [`exits`]: what components' exits mean for it
 //! - [`foreign`]: CPU time of other programs meanwhile
+//! - [`frozen`]: components that somebody else stopped meanwhile
 //! - [`progress`]: what a user sees meanwhile
 //! - [`table`], [`verdicts`]: what a user sees at the end of a run, and of a session
 //! - [`bill`]: its rows about what room and stalls cost
@@ -18,6 +19,7 @@ mod bill;
 mod clearer;
 mod exits;
 mod foreign;
+mod frozen;
 mod play;
 pub mod progress;
 pub mod run;
