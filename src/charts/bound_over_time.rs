@@ -54,8 +54,12 @@ impl BoundOverTime {
     #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let watched = |r: &&RunMaterial| {
-            r.run.info.plan.observe_secs.is_some()
-                && r.run.records.iter().any(|r| r.via == Via::Pod)
+            let plan = &r.run.info.plan;
+            let background =
+                |team: &str| plan.tenants.iter().any(|t| t.name == team && t.background);
+            let mut own = r.run.records.iter().filter(|r| !background(&r.tenant));
+            // Jobs wait for quota, too, which is another ceiling.
+            plan.observe_secs.is_some() && own.all(|r| r.via == Via::Pod)
         };
         let shown = material.shown().into_iter();
         let arms: Vec<Arm> = shown

@@ -19,7 +19,9 @@ use crate::run_folder::Percentile;
 const ARMS: usize = 6;
 const BAR: i32 = 36;
 const STEP: i32 = 46;
-const HEADING: i32 = 56;
+const HEADING: i32 = 50;
+/// Space between two blocks.
+const GAP: i32 = 20;
 /// Where bars begin, and room at the right for what they amount to.
 const LEFT: i32 = 270;
 const VALUE: i32 = 330;
@@ -223,7 +225,7 @@ impl Sketch for Burst {
 
     fn height(&self) -> u32 {
         let rows = i32::try_from(self.ways.len()).unwrap_or(1);
-        (3 * (HEADING + rows * STEP) + 12).unsigned_abs()
+        (3 * (HEADING + rows * STEP + GAP)).unsigned_abs()
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
@@ -231,7 +233,7 @@ impl Sketch for Burst {
         let most = |of: fn(&Way) -> f64| self.ways.iter().map(of).fold(0.0, f64::max);
         let block = |i: i32, most: f64| Block {
             body,
-            top: i * (HEADING + rows * STEP),
+            top: i * (HEADING + rows * STEP + GAP),
             scale: Scale::exact(most),
         };
         let waits = block(0, most(|w| w.wait.at_least()));

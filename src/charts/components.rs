@@ -15,6 +15,8 @@ use super::words::{Words, write};
 const PANEL_HEIGHT: i32 = 400;
 const DISK_HEIGHT: i32 = 170;
 const LANE: i32 = 46;
+/// From one panel's axis to the next panel: room for its title.
+const BETWEEN: i32 = HEAD + 24;
 /// The most teams that the legend names.
 const TEAMS: usize = 8;
 
@@ -50,11 +52,11 @@ impl Components {
     fn bottoms(&self) -> (i32, i32) {
         let disk = match self.data.fsyncs().len() {
             0 => 0,
-            _ => HEAD + DISK_HEIGHT,
+            _ => BETWEEN + DISK_HEIGHT,
         };
         let lanes = match self.data.lanes().len() {
             0 => 0,
-            n => HEAD + i32::try_from(n).unwrap_or(0) * LANE,
+            n => BETWEEN + i32::try_from(n).unwrap_or(0) * LANE,
         };
         let disk = HEAD + PANEL_HEIGHT + disk;
         (disk, disk + lanes)
@@ -190,14 +192,14 @@ impl Sketch for Components {
         if disk_bottom > rows.1 {
             let fsyncs = self.data.fsyncs();
             let y = Scale::log_secs(fsyncs.iter().map(|(_, p99)| *p99));
-            let panel = Panel::new(body, sides, (rows.1 + HEAD, disk_bottom), x.clone(), y);
+            let panel = Panel::new(body, sides, (rows.1 + BETWEEN, disk_bottom), x.clone(), y);
             self.draw_events(&panel)?;
             panel.axes("etcd writing its log, p99", "time, by its logarithm")?;
             panel.x_axis(time, exits_bottom == disk_bottom)?;
             self.draw_disk(body, &panel)?;
         }
         if exits_bottom > disk_bottom {
-            let top = disk_bottom + HEAD;
+            let top = disk_bottom + BETWEEN;
             let panel = Panel::new(body, sides, (top, exits_bottom), x, Scale::linear(1.0));
             panel.x_axis(time, true)?;
             self.draw_exits(body, &panel, top)?;

@@ -229,7 +229,9 @@ impl Repeats {
             Amount::Over(v) => format!("> {}", unit.print(v)),
         };
         match self.values[..] {
-            [first, .., last] => format!("{} ({} – {})", one(self.median), one(first), one(last)),
+            [first, .., last] if one(first) != one(last) => {
+                format!("{} ({} – {})", one(self.median), one(first), one(last))
+            }
             _ => one(self.median),
         }
     }

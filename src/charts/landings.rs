@@ -87,7 +87,7 @@ impl Arm {
     }
 
     fn height(&self) -> i32 {
-        HEADING + (self.rows() * CELL).max(2 * CELL) + GAP
+        HEADING + self.rows() * CELL + GAP
     }
 
     /// `43 of 50, 73 to 94 %`.

@@ -140,9 +140,10 @@ fn finding(stops: usize, on: usize, landed: (usize, usize), verdict: Verdict) ->
     };
     match verdict {
         Verdict::Cleared(c) => format!(
-            "{stopped}; {} of {} landed on the machine cleared for them{}{}{}",
+            "{stopped}; {} of {} landed on the machine cleared for {}{}{}{}",
             c.right,
             count(u64::from(c.judged()), "request"),
+            if c.judged() == 1 { "it" } else { "them" },
             also(c.wrong, "elsewhere"),
             also(c.never, "nowhere"),
             also(c.unaided, "more on a machine that was free"),

@@ -43,11 +43,17 @@ impl Material {
             notes.push("the session did not end in order: its figures are partial".to_owned());
         }
         let mut runs = Vec::new();
+        // What several runs lack is said once.
+        let mut of_runs: Vec<(String, Vec<&str>)> = Vec::new();
         for summary in &session.summary.runs {
             match session.run(&summary.folder) {
                 Ok(run) => {
-                    let of_run = |note: &String| format!("{}: {note}", summary.folder);
-                    notes.extend(run.notes.iter().map(of_run));
+                    for note in &run.notes {
+                        match of_runs.iter_mut().find(|(known, _)| known == note) {
+                            Some((_, folders)) => folders.push(&summary.folder),
+                            None => of_runs.push((note.clone(), vec![&summary.folder])),
+                        }
+                    }
                     let mut figures = judge::figures(summary, &run.records);
                     figures.extend(more(summary));
                     runs.push(RunMaterial {
@@ -58,6 +64,9 @@ impl Material {
                 }
                 Err(error) => notes.push(error.to_string()),
             }
+        }
+        for (note, folders) in of_runs {
+            notes.push(format!("{}: {note}", folders.join(", ")));
         }
         let planned = runs
             .iter()

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::tables::{ArmTable, Row};
 use crate::charts::Material;
-use crate::charts::figures::{Unit, words};
+use crate::charts::figures::{Repeats, Unit, words};
 use crate::plan::expect::Published;
 use crate::plan::{self, Experiment};
 
-/// What stands where a figure was measured.
+/// What stands where a figure would have been measured.
 const NOT_RUN: &str = "not run";
 
 /// An experiment: what was published, and how much of it was measured.
@@ -62,14 +62,8 @@ pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
             teams.map(|t| &t.name).any(|name| *name == published.tenant)
         };
         let other = (arm.is_empty() || ran.contains(&arm.as_str())) && team_ran();
-        let row = row(
-            published,
-            if other {
-                "not at the published size"
-            } else {
-                NOT_RUN
-            },
-        );
+        let measured = other.then(|| at_another_size(material, published));
+        let row = row(published, measured.as_deref().unwrap_or(NOT_RUN));
         match missing.iter_mut().find(|t| t.arm == arm) {
             Some(table) => table.published.push(row),
             None => missing.push(ArmTable {
@@ -108,6 +102,18 @@ pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
         })
     });
     told.collect()
+}
+
+/// What was measured where nothing was published for the size or the compression that ran.
+fn at_another_size(material: &Material, published: &Published) -> String {
+    let key = published.key();
+    let arm = published
+        .arm
+        .as_deref()
+        .or(material.arms().first().copied());
+    let repeats = arm.and_then(|arm| Repeats::of(material, arm, &published.tenant, &key));
+    let measured = repeats.map_or_else(|| "not measured".into(), |r| r.print(Unit::of(&key)));
+    format!("{measured}, at another size or pace")
 }
 
 /// Team, figure and value in words.

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use super::super::material::{Material, RunMaterial};
 use super::super::panel::HEAD;
 use super::super::pen::{Area, Drawn, Mark, bar, spot};
-use super::super::text::short;
+use super::super::text::{count, short};
 use super::super::theme::{GRID, INK, MARGIN, WIDTH, wash};
 use super::super::words::{Words, write};
 use crate::plan::CARDS_PER_NODE;
@@ -141,11 +141,11 @@ impl Arm {
 
     fn title(&self) -> String {
         format!(
-            "{}: {} idle cards, {} scattered; {} machines free; {} of {} placed",
+            "{}: {}, {} scattered; {} free; {} of {} placed",
             short(&self.name, 20),
-            self.idle(),
+            count(self.idle() as u64, "idle card"),
             self.scattered(),
-            self.free_machines(),
+            count(self.free_machines() as u64, "machine"),
             self.placed,
             self.asked
         )

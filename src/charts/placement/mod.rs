@@ -39,7 +39,9 @@ impl Placement {
                 teams.push((team.name.clone(), material.teams.colour(&team.name)));
             }
         }
-        (!arms.is_empty()).then(|| Self {
+        // On a cluster that is full nothing is scattered.
+        let scattered = arms.iter().any(|arm| arm.idle() > 0);
+        scattered.then(|| Self {
             arms,
             teams,
             origin: material.origin(),

@@ -178,17 +178,18 @@ impl<'a> Arm<'a> {
             for (class, phases) in &team.latency {
                 if let Some(bound) = phases.get("bound").filter(|l| l.censored > 0) {
                     let done = bound.count.saturating_sub(bound.censored);
-                    parts.push(format!(
-                        "{} of {} {class} requests{of}",
-                        thousands(done),
-                        thousands(bound.count)
-                    ));
+                    let done = match done {
+                        0 => "none".into(),
+                        n => format!("only {}", thousands(n)),
+                    };
+                    let all = thousands(bound.count);
+                    parts.push(format!("{done} of {all} {class} requests{of}"));
                 }
             }
         }
         (!parts.is_empty()).then(|| {
             format!(
-                "Within {} only {} were bound.",
+                "Within {} {} were bound.",
                 secs(run.summary.observed_secs),
                 parts.join(" and ")
             )

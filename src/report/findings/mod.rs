@@ -15,7 +15,8 @@ pub fn findings(material: &Material) -> Vec<String> {
     let arms = material.arms();
     let mut all = Vec::new();
     if !material.session.summary.meaning.is_empty() {
-        all.push(format!("In short: {}", material.session.summary.meaning));
+        let meaning = material.session.summary.meaning.trim_end_matches('.');
+        all.push(format!("In short: {meaning}."));
     }
     for arm in &material.session.summary.arms {
         let verdict = match arm.shape_holds {
