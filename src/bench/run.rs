@@ -19,6 +19,7 @@ use super::play::play;
 use super::progress::Progress;
 use super::stalls::inject;
 use crate::cluster::{self, Cluster, Exit, Programs};
+use crate::data_plane;
 use crate::driver::Driver;
 use crate::judge;
 use crate::machine::Fingerprint;
@@ -245,7 +246,16 @@ async fn observe(
     });
     let observer = Observer::start(client, clock.clone(), plan, writer.clone(), pids).await?;
     let observer = Arc::new(observer);
-    let driver = Driver::new(client.clone(), clock.clone(), observer.clone());
+    // Before anything is submitted: what is bound waits for it.
+    let _player = match &plan.data_plane {
+        Some(_) => {
+            let client = cluster.client(data_plane::USER_AGENT).await?;
+            Some(data_plane::Player::start(client).await?)
+        }
+        None => None,
+    };
+    let data_plane = plan.data_plane.clone();
+    let driver = Driver::new(client.clone(), clock.clone(), observer.clone(), data_plane);
     let mut progress = Progress::new(plan, plan::expected_secs(plan));
     let before = Mark::now(&cluster.components());
 

@@ -57,6 +57,7 @@ pub fn words(key: &str) -> String {
         "card_seconds_admitted" => "admitted (quota held)",
         "card_seconds_bound" => "bound",
         "card_seconds_running" => "running",
+        "card_seconds_useful" => "at useful work",
         "card_seconds_borrowed" => "borrowed",
         "card_seconds_lent" => "lent",
         "card_seconds_ideal" => "ideal of the timeline",
@@ -64,6 +65,8 @@ pub fn words(key: &str) -> String {
         "bound_count" => "requests bound",
         "bound_p50_secs" => "submit → bound, p50",
         "bound_p95_secs" => "submit → bound, p95",
+        "useful_p50_secs" => "submit → useful work, p50",
+        "useful_p95_secs" => "submit → useful work, p95",
         "bound_p99_secs" => "submit → bound, p99",
         "bound_max_secs" => "submit → bound, longest",
         "admitted_at_once" => "requests holding quota at once",
@@ -104,6 +107,7 @@ pub fn more(run: &RunSummary) -> Figures {
         let plain = [
             ("ideal_secs", team.ideal_secs),
             ("card_seconds_running", Some(cards.running)),
+            ("card_seconds_useful", cards.useful),
             ("card_seconds_borrowed", Some(cards.borrowed)),
             ("card_seconds_lent", Some(cards.lent)),
         ];

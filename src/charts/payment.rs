@@ -47,7 +47,7 @@ pub fn bill<'a>(records: impl Iterator<Item = &'a Record>, end_secs: f64) -> Bil
             }
             bill.stops = bill.stops.saturating_add(1);
             let stopped = attempt
-                .ended_secs
+                .stopped_secs()
                 .or(attempt.released_secs)
                 .unwrap_or(end_secs)
                 .min(end_secs);

@@ -106,7 +106,7 @@ pub fn figures(run: &RunSummary, records: &[Record]) -> Figures {
             let Some(bound) = phases.get("bound") else {
                 continue;
             };
-            of_class(&mut all, &team.name, class, bound);
+            of_class(&mut all, &team.name, class, bound, phases.get("useful"));
         }
     }
     all
@@ -144,7 +144,7 @@ fn of_team(all: &mut Figures, team: &TenantSummary, records: &[&Record]) {
     all.insert(format!("{}.{SUBMITTED}", team.name), submitted);
 }
 
-fn of_class(all: &mut Figures, team: &str, class: &str, bound: &Latency) {
+fn of_class(all: &mut Figures, team: &str, class: &str, bound: &Latency, useful: Option<&Latency>) {
     all.insert(
         format!("{team}.{class}.{SUBMITTED}"),
         Amount::Is(count(bound.count)),
@@ -154,10 +154,17 @@ fn of_class(all: &mut Figures, team: &str, class: &str, bound: &Latency) {
         Figure::BoundCount,
         Amount::Is(count(bound.count.saturating_sub(bound.censored))),
     );
-    for (figure, percentile) in [
+    let bound = [
         (Figure::BoundP50Secs, bound.p50),
         (Figure::BoundP95Secs, bound.p95),
-    ] {
+    ];
+    let useful = useful.into_iter().flat_map(|useful| {
+        [
+            (Figure::UsefulP50Secs, useful.p50),
+            (Figure::UsefulP95Secs, useful.p95),
+        ]
+    });
+    for (figure, percentile) in bound.into_iter().chain(useful) {
         match percentile {
             Percentile::Secs(secs) => put(figure, Amount::Is(secs)),
             Percentile::Over { over } => put(figure, Amount::Over(over)),

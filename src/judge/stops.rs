@@ -78,7 +78,7 @@ fn given_back(record: &Record, decisions: &[Decision], zero: Timestamp) -> HashS
 
 fn stop(record: &Record, index: usize, cleared: bool, end_secs: f64) -> Stop {
     let attempt = &record.attempts[index];
-    let at = attempt.ended_secs.or(attempt.released_secs);
+    let at = attempt.stopped_secs().or(attempt.released_secs);
     let at_secs = at.unwrap_or(end_secs).min(end_secs);
     let age_secs = attempt
         .running_secs
@@ -97,6 +97,7 @@ fn stop(record: &Record, index: usize, cleared: bool, end_secs: f64) -> Stop {
     let starts_again = record.via == Via::Job;
     let later = record.attempts.get(index + 1..).unwrap_or_default();
     let rebound = later.iter().find_map(Attempt::bind_secs);
+    let useful = later.iter().find_map(|a| a.useful_secs);
     let done = record
         .finished_secs
         .filter(|_| record.outcome == Outcome::Succeeded);
@@ -113,6 +114,7 @@ fn stop(record: &Record, index: usize, cleared: bool, end_secs: f64) -> Stop {
         } else {
             Percentile::TooFew
         },
+        useful_again_secs: (starts_again && record.data_plane.is_some()).then(|| until(useful)),
         done_again_secs: if starts_again && record.run_secs.is_some() {
             until(done)
         } else {
@@ -150,6 +152,12 @@ pub fn bill(stops: &[&Stop], end_secs: f64) -> Bill {
         lost_card_seconds: stops.iter().fold(0.0, |sum, s| sum + s.lost_card_seconds),
         waited_card_seconds: waits.fold(0.0, |sum, wait| sum + wait),
         rebound: latency(stops.iter().map(|s| (s.at_secs, s.rebound_secs)), end_secs),
+        useful_again: latency(
+            stops
+                .iter()
+                .filter_map(|s| Some((s.at_secs, s.useful_again_secs?))),
+            end_secs,
+        ),
         done_again: latency(
             stops.iter().map(|s| (s.at_secs, s.done_again_secs)),
             end_secs,

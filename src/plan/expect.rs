@@ -162,6 +162,10 @@ pub enum Figure {
     BoundP50Secs,
     /// 95th percentile from intended submit to bound, seconds.
     BoundP95Secs,
+    /// Median from intended submit to useful work, seconds; only in a run with a data plane.
+    UsefulP50Secs,
+    /// 95th percentile from intended submit to useful work, seconds; only in a run with a data plane.
+    UsefulP95Secs,
     /// Most requests that held quota at the same time.
     AdmittedAtOnce,
     /// Most cards of requests that held quota at the same time.
@@ -209,6 +213,8 @@ impl Figure {
             Self::BoundCount => "bound_count",
             Self::BoundP50Secs => "bound_p50_secs",
             Self::BoundP95Secs => "bound_p95_secs",
+            Self::UsefulP50Secs => "useful_p50_secs",
+            Self::UsefulP95Secs => "useful_p95_secs",
             Self::AdmittedAtOnce => "admitted_at_once",
             Self::AdmittedCardsAtOnce => "admitted_cards_at_once",
             Self::Evictions => "evictions",
@@ -242,7 +248,11 @@ impl Figure {
     pub fn by_class(self) -> bool {
         matches!(
             self,
-            Self::BoundCount | Self::BoundP50Secs | Self::BoundP95Secs
+            Self::BoundCount
+                | Self::BoundP50Secs
+                | Self::BoundP95Secs
+                | Self::UsefulP50Secs
+                | Self::UsefulP95Secs
         )
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::check::Check;
 use super::error::PlanError;
-use super::expect::{Expect, Figure, Shape};
+use super::expect::{Expect, Figure, Published, Shape};
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::host::Host;
@@ -289,6 +289,9 @@ impl Experiment {
             team.is_empty() || plans.iter().any(takes)
         };
         expect.published.retain(|p| takes_part(&p.tenant));
+        if plans.iter().any(|plan| plan.data_plane.is_some()) {
+            expect.published = without_data_plane(expect.published, plans);
+        }
         let about = |shape: &Shape| shape.holds.tenants().into_iter().all(takes_part);
         if !expect.shape.iter().all(about) {
             expect.shape.retain(about);
@@ -300,6 +303,21 @@ impl Experiment {
         }
         expect
     }
+}
+
+/// What was published for every arm, for those without a data plane: there was none where it was measured.
+fn without_data_plane(published: Vec<Published>, plans: &[Plan]) -> Vec<Published> {
+    let plain = || plans.iter().filter(|plan| plan.data_plane.is_none());
+    let each = |p: Published| match p.arm {
+        Some(_) => vec![p],
+        None => plain()
+            .map(|plan| Published {
+                arm: Some(plan.arm.clone()),
+                ..p.clone()
+            })
+            .collect(),
+    };
+    published.into_iter().flat_map(each).collect()
 }
 
 /// The arms of a document; one without changes if it names none.

@@ -5,6 +5,7 @@
 
 mod check;
 mod clearer;
+mod data_plane;
 mod decode;
 mod describe;
 mod error;
@@ -35,6 +36,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use clearer::{ClearerPlan, ClearerStrategy, ClearerTrigger};
+pub use data_plane::{DataPlane, DataPlanePlan};
 pub use error::{Place, PlanError};
 pub use expected::{expected_secs, minutes, run_secs};
 pub use experiment::{
@@ -86,6 +88,9 @@ pub struct Plan {
     pub controller_manager: ControllerManagerPlan,
     /// What kwok plays on the fake machines.
     pub hardware: HardwarePlan,
+    /// What pods go through between bind and useful work, and between the order to stop and free cards; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_plane: Option<DataPlanePlan>,
     /// The node clearer beside the run; `None`: none.
     #[serde(default)]
     pub clearer: Option<ClearerPlan>,

@@ -34,25 +34,28 @@ pub struct ArmTable {
 }
 
 /// Figures of every team.
-const ALWAYS: [&str; 9] = [
+const ALWAYS: [&str; 10] = [
     "makespan_secs",
     "ideal_secs",
     "card_seconds_reserved",
     "card_seconds_admitted",
     "card_seconds_bound",
     "card_seconds_running",
+    "card_seconds_useful",
     "card_seconds_borrowed",
     "card_seconds_lent",
     "card_seconds_ideal",
 ];
 
 /// Figures of every class of request.
-const BY_CLASS: [&str; 5] = [
+const BY_CLASS: [&str; 7] = [
     "bound_count",
     "bound_p50_secs",
     "bound_p95_secs",
     "bound_p99_secs",
     "bound_max_secs",
+    "useful_p50_secs",
+    "useful_p95_secs",
 ];
 
 /// The tables of every arm.

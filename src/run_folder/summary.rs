@@ -291,6 +291,9 @@ pub struct CardSeconds {
     pub bound: f64,
     /// Pod running → pod ended.
     pub running: f64,
+    /// Useful work begun → its own end or the order to stop. Only in a run with a data plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub useful: Option<f64>,
     /// Of admitted, on quota of other teams.
     pub borrowed: f64,
     /// Own quota used by other teams of the cohort.
