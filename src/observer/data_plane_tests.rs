@@ -150,7 +150,7 @@ fn who_is_stopped_waits_from_the_order_on_and_until_useful_work() {
     record.finished_secs = None;
     let mut run = full().runs.remove(0);
     run.observed_secs = 90.0;
-    who_pays(&mut run, &[record], &[]);
+    who_pays(&mut run, &[record], &[], jiff::Timestamp::UNIX_EPOCH);
     let stop = &run.stops[0];
     assert!(
         close(stop.at_secs, 27.0) && close(stop.age_secs, 15.0),
