@@ -15,6 +15,8 @@ pub struct ProcessUsage {
     pub rss_mib: f64,
     /// Largest resident memory so far, MiB.
     pub peak_rss_mib: f64,
+    /// Whether a signal or a debugger holds it where it stands.
+    pub stopped: bool,
 }
 
 /// What this process has used.
@@ -33,6 +35,7 @@ pub fn usage(pid: u32) -> Option<ProcessUsage> {
         cpu_secs: cpu_secs(&stat)?,
         rss_mib: mib(&status, "VmRSS:").unwrap_or(0.0),
         peak_rss_mib: mib(&status, "VmHWM:").unwrap_or(0.0),
+        stopped: is_stopped(&stat),
     })
 }
 
@@ -43,6 +46,12 @@ fn cpu_secs(stat: &str) -> Option<f64> {
     let user: f64 = fields.next()?.parse().ok()?;
     let system: f64 = fields.next()?.parse().ok()?;
     Some((user + system) / TICKS_PER_SEC)
+}
+
+/// Whether the state, field 3, is `T` (stopped) or `t` (stopped by a tracer).
+fn is_stopped(stat: &str) -> bool {
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    after_name.trim_start().starts_with(['T', 't'])
 }
 
 /// A field of `/proc/<pid>/status` that is in KiB.
@@ -60,6 +69,7 @@ mod tests {
     fn a_program_name_with_brackets_and_spaces_is_no_trouble() {
         let stat = "7 (a) R 1 (b) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 1 0 100 1000 10";
         assert_eq!(cpu_secs(stat), Some(3.0));
+        assert!(!is_stopped(stat) && is_stopped("7 (S) T 1 7") && is_stopped("7 (a) t 1 7"));
         let status = "Name:\tx\nVmHWM:\t   4096 kB\nVmRSS:\t   2048 kB\n";
         assert_eq!(mib(status, "VmRSS:"), Some(2.0));
         assert_eq!(mib(status, "VmHWM:"), Some(4.0));

@@ -12,6 +12,7 @@
 //! - [`stalls`]: stalls of etcd
 //! - [`exits`]: what components' exits mean for it
 //! - [`foreign`]: CPU time of other programs meanwhile
+//! - [`frozen`]: components that somebody else stopped meanwhile
 //! - [`progress`]: what a user sees meanwhile
 //! - [`table`], [`verdicts`]: what a user sees at the end of a run, and of a session
 //! - [`page`]: what a user sees at the end of several sessions
@@ -21,6 +22,7 @@ mod bill;
 mod clearer;
 mod exits;
 mod foreign;
+mod frozen;
 pub mod page;
 mod play;
 pub mod progress;

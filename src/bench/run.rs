@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::clearer;
 use super::exits::{causes, component_exit, lost_substrate, restarts};
 use super::foreign::Mark;
+use super::frozen;
 use super::play::play;
 use super::progress::Progress;
 use super::stalls::inject;
@@ -298,9 +299,10 @@ async fn observe(
     let busy = before
         .zip(Mark::now(&cluster.components()))
         .and_then(|(a, b)| a.disturbance(b));
+    let frozen = frozen::disturbances(&observation.stopped, &plan.stalls);
     Ok(Seen {
         observation,
-        disturbed: interrupted.into_iter().chain(busy).collect(),
+        disturbed: interrupted.into_iter().chain(busy).chain(frozen).collect(),
         stalls,
         storage: sampled.storage(),
     })

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use plotters::prelude::*;
 
-use super::canvas::{Area, Drawn, Key, Mark, Sketch};
+use super::canvas::{Key, Sketch};
 use super::figures::steps;
 use super::grid;
 use super::material::{Material, RunMaterial};
 use super::panel::Panel;
+use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
 use super::text::{secs, short};
 use super::theme::{INK, WRONG};
+use super::words::{Words, write};
 use crate::cluster::HAMI;
 use crate::plan::{ClientLimit, Via};
 
@@ -52,8 +54,12 @@ impl BoundOverTime {
     #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let watched = |r: &&RunMaterial| {
-            r.run.info.plan.observe_secs.is_some()
-                && r.run.records.iter().any(|r| r.via == Via::Pod)
+            let plan = &r.run.info.plan;
+            let background =
+                |team: &str| plan.tenants.iter().any(|t| t.name == team && t.background);
+            let mut own = r.run.records.iter().filter(|r| !background(&r.tenant));
+            // Jobs wait for quota, too, which is another ceiling.
+            plan.observe_secs.is_some() && own.all(|r| r.via == Via::Pod)
         };
         let shown = material.shown().into_iter();
         let arms: Vec<Arm> = shown
@@ -246,8 +252,10 @@ impl Sketch for BoundOverTime {
         {
             let x = Scale::exact(arm.end_secs);
             let panel = Panel::new(body, sides, rows, x, Scale::linear(f64::from(arm.asked)));
-            let title = format!("{}: {}", short(&arm.name, 24), arm.bound);
-            panel.axes(&title, &format!("of {}", arm.asked))?;
+            panel.axes(&short(&arm.name, 24), "")?;
+            let (left, top) = (sides.0, rows.0);
+            let bound = format!("{} of {} bound", arm.bound, arm.asked);
+            write(body, (left + 12, top + 20), &bound, &Words::plain())?;
             let last = grid::is_last_row(i, n);
             panel.x_axis(if last { "seconds" } else { "" }, true)?;
             let mut all: Vec<(f64, f64)> = Vec::new();

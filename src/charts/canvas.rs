@@ -2,30 +2,12 @@
 
 use std::fmt;
 
-use plotters::coord::Shift;
-use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::text::{clean, wrap};
-use super::theme::{GRID, INK, LINE, MARGIN, PAPER, SOFT, TEXT, TITLE, WIDTH, font, width};
-
-/// What can be drawn on.
-pub type Area<DB> = DrawingArea<DB, Shift>;
-
-/// Why a picture could not be drawn.
-#[derive(Debug, thiserror::Error)]
-#[error("can't draw: {0}")]
-pub struct DrawError(String);
-
-impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for DrawError {
-    fn from(error: DrawingAreaErrorKind<E>) -> Self {
-        Self(error.to_string())
-    }
-}
-
-/// Nothing, or why it could not be drawn.
-pub type Drawn = Result<(), DrawError>;
+use super::pen::{Area, DrawError, Drawn, Mark, bar, line, spot};
+use super::text::{clean, short, wrap};
+use super::theme::{LINE, MARGIN, PAPER, TEXT, TITLE, WIDTH, width};
+use super::words::{Words, write};
 
 /// What a chart is: its words, and how its body is drawn on anything.
 pub trait Sketch {
@@ -104,35 +86,10 @@ pub struct Key {
     pub label: String,
 }
 
-/// How something looks in a picture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    /// A filled area.
-    Fill,
-    /// An unbroken line.
-    Line,
-    /// A broken line.
-    Dash,
-    /// A dotted line.
-    Dots,
-    /// A filled circle.
-    Circle,
-    /// An empty circle.
-    Ring,
-    /// A filled diamond.
-    Diamond,
-    /// An empty triangle that points up: more than this.
-    Over,
-    /// A cross.
-    Cross,
-    /// A short upright line.
-    Tick,
-}
-
 impl Key {
     /// An entry.
     pub fn new(mark: Mark, colour: RGBColor, label: impl Into<String>) -> Self {
-        let label = clean(&super::text::short(&label.into(), 60));
+        let label = clean(&short(&label.into(), 60));
         Self {
             mark,
             colour,
@@ -152,14 +109,11 @@ struct Frame {
     height: u32,
 }
 
-/// Width of a legend's mark.
-const MARK: i32 = 44;
-
 impl Frame {
     fn of(sketch: &impl Sketch) -> Self {
         let right = WIDTH.cast_signed() - MARGIN;
         let room = right - MARGIN;
-        let title = wrap(&sketch.title(), TITLE, true, room, 3);
+        let title = wrap(&sketch.title(), TITLE, true, room, 4);
         let mut y = MARGIN + 48 * line_count(&title);
         let mut x = MARGIN;
         let keys = sketch.legend();
@@ -219,103 +173,8 @@ fn line_count(lines: &[String]) -> i32 {
     i32::try_from(lines.len()).unwrap_or(0)
 }
 
-/// How words are written.
-#[derive(Clone, Copy)]
-#[allow(missing_debug_implementations)] // plotters' positions have none
-pub struct Words {
-    size: f64,
-    bold: bool,
-    colour: RGBColor,
-    h: HPos,
-    v: VPos,
-}
-
-impl Words {
-    /// Ink, upright to the right of the point, in its middle.
-    #[must_use]
-    pub fn plain() -> Self {
-        Self {
-            size: TEXT,
-            bold: false,
-            colour: INK,
-            h: HPos::Left,
-            v: VPos::Center,
-        }
-    }
-
-    /// Bold.
-    #[must_use]
-    pub fn bold() -> Self {
-        Self {
-            bold: true,
-            ..Self::plain()
-        }
-    }
-
-    /// Of less weight.
-    #[must_use]
-    pub fn soft() -> Self {
-        Self {
-            colour: SOFT,
-            ..Self::plain()
-        }
-    }
-
-    /// In another size.
-    #[must_use]
-    pub fn size(self, size: f64) -> Self {
-        Self { size, ..self }
-    }
-
-    /// In another colour.
-    #[must_use]
-    pub fn colour(self, colour: RGBColor) -> Self {
-        Self { colour, ..self }
-    }
-
-    /// Below the point.
-    #[must_use]
-    pub fn top(self) -> Self {
-        Self {
-            v: VPos::Top,
-            ..self
-        }
-    }
-
-    /// Left of the point.
-    #[must_use]
-    pub fn right(self) -> Self {
-        Self {
-            h: HPos::Right,
-            ..self
-        }
-    }
-
-    /// Across the point.
-    #[must_use]
-    pub fn centre(self) -> Self {
-        Self {
-            h: HPos::Center,
-            ..self
-        }
-    }
-}
-
-/// Writes `text` at `at`.
-///
-/// # Errors
-/// If the backend fails.
-pub fn write<DB: DrawingBackend>(
-    area: &Area<DB>,
-    at: (i32, i32),
-    text: &str,
-    words: &Words,
-) -> Drawn {
-    let style = TextStyle::from(font(words.size, words.bold))
-        .color(&words.colour)
-        .pos(Pos::new(words.h, words.v));
-    Ok(area.draw(&Text::new(clean(text), at, style))?)
-}
+/// Width of a legend's mark.
+pub const MARK: i32 = 44;
 
 /// Draws a legend's mark, its left end at `(x, y)`.
 fn mark<DB: DrawingBackend>(area: &Area<DB>, (x, y): (i32, i32), key: &Key) -> Drawn {
@@ -327,159 +186,5 @@ fn mark<DB: DrawingBackend>(area: &Area<DB>, (x, y): (i32, i32), key: &Key) -> D
             line(area, &[(x, y), (x + MARK, y)], key.mark, colour, 5)
         }
         point => spot(area, middle, point, colour),
-    }
-}
-
-/// Fills a rectangle.
-///
-/// # Errors
-/// If the backend fails.
-pub fn bar<DB: DrawingBackend>(
-    area: &Area<DB>,
-    from: (i32, i32),
-    to: (i32, i32),
-    colour: RGBColor,
-) -> Drawn {
-    Ok(area.draw(&Rectangle::new([from, to], colour.filled()))?)
-}
-
-/// Draws a line through `points`, unbroken, broken or dotted as `mark` says.
-///
-/// # Errors
-/// If the backend fails.
-pub fn line<DB: DrawingBackend>(
-    area: &Area<DB>,
-    points: &[(i32, i32)],
-    mark: Mark,
-    colour: RGBColor,
-    wide: u32,
-) -> Drawn {
-    let style = colour.stroke_width(wide);
-    let (on, off) = match mark {
-        Mark::Dash => (14.0, 10.0),
-        Mark::Dots => (5.0, 9.0),
-        _ => {
-            return Ok(area.draw(&PathElement::new(points.to_vec(), style))?);
-        }
-    };
-    for piece in dashes(points, on, off) {
-        area.draw(&PathElement::new(piece, style))?;
-    }
-    Ok(())
-}
-
-/// Cuts a path into pieces of length `on` with gaps of `off` between them.
-fn dashes(points: &[(i32, i32)], on: f64, off: f64) -> Vec<Vec<(i32, i32)>> {
-    let mut pieces = Vec::new();
-    let mut piece: Vec<(i32, i32)> = Vec::new();
-    let (mut drawing, mut left) = (true, on);
-    for pair in points.windows(2) {
-        let (from, to) = (pair[0], pair[1]);
-        let (dx, dy) = (f64::from(to.0 - from.0), f64::from(to.1 - from.1));
-        let length = dx.hypot(dy);
-        let mut done = 0.0;
-        #[allow(clippy::cast_possible_truncation)] // within the picture
-        let along = |s: f64| {
-            let part = if length > 0.0 { s / length } else { 0.0 };
-            (
-                from.0 + (dx * part).round() as i32,
-                from.1 + (dy * part).round() as i32,
-            )
-        };
-        if drawing && piece.is_empty() {
-            piece.push(from);
-        }
-        while length - done > left {
-            done += left;
-            if drawing {
-                piece.push(along(done));
-                pieces.push(std::mem::take(&mut piece));
-            } else {
-                piece = vec![along(done)];
-            }
-            drawing = !drawing;
-            left = if drawing { on } else { off };
-        }
-        left -= length - done;
-        if drawing {
-            piece.push(to);
-        }
-    }
-    if piece.len() > 1 {
-        pieces.push(piece);
-    }
-    pieces
-}
-
-/// Draws a mark that stands at a point.
-///
-/// # Errors
-/// If the backend fails.
-pub fn spot<DB: DrawingBackend>(
-    area: &Area<DB>,
-    (x, y): (i32, i32),
-    mark: Mark,
-    colour: RGBColor,
-) -> Drawn {
-    let stroke = colour.stroke_width(4);
-    match mark {
-        Mark::Ring => area.draw(&Circle::new((x, y), 9, stroke))?,
-        Mark::Diamond => {
-            let corners = vec![(x - 12, y), (x, y - 12), (x + 12, y), (x, y + 12)];
-            area.draw(&Polygon::new(corners.clone(), colour.filled()))?;
-            // A rim of paper keeps it visible on a bar of any colour.
-            let rim = [corners.clone(), vec![corners[0]]].concat();
-            area.draw(&PathElement::new(rim, PAPER.stroke_width(2)))?;
-        }
-        Mark::Over => {
-            let rim = vec![
-                (x - 11, y + 9),
-                (x, y - 11),
-                (x + 11, y + 9),
-                (x - 11, y + 9),
-            ];
-            area.draw(&PathElement::new(rim, stroke))?;
-        }
-        Mark::Cross => {
-            area.draw(&PathElement::new(
-                vec![(x - 9, y - 9), (x + 9, y + 9)],
-                stroke,
-            ))?;
-            area.draw(&PathElement::new(
-                vec![(x - 9, y + 9), (x + 9, y - 9)],
-                stroke,
-            ))?;
-        }
-        Mark::Tick => bar(area, (x - 2, y - 16), (x + 2, y + 16), colour)?,
-        _ => area.draw(&Circle::new((x, y), 8, colour.filled()))?,
-    }
-    Ok(())
-}
-
-/// Colour of grid lines, for panels.
-pub(super) const fn grid() -> RGBColor {
-    GRID
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dashed_line_covers_its_share_and_goes_round_corners() {
-        let pieces = dashes(&[(0, 0), (100, 0), (100, 100)], 10.0, 10.0);
-        let drawn: f64 = pieces
-            .iter()
-            .flat_map(|p| {
-                p.windows(2)
-                    .map(|w| f64::from((w[1].0 - w[0].0) + (w[1].1 - w[0].1)))
-            })
-            .sum();
-        assert!((drawn - 100.0).abs() < 11.0, "{drawn}");
-        assert!(
-            dashes(&[(5, 5), (5, 5)], 10.0, 10.0)
-                .iter()
-                .all(|p| p.len() <= 2)
-        );
     }
 }

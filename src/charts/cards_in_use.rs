@@ -2,9 +2,10 @@
 
 use plotters::prelude::*;
 
-use super::canvas::{Area, Drawn, Key, Mark, Sketch};
+use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, HEAD, NAME, Panel};
+use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
 use super::text::{count, percent, short, times, whole};
 use super::theme::{GRID, INK};

@@ -2,12 +2,14 @@
 
 use plotters::prelude::*;
 
-use super::canvas::{Area, Drawn, Key, Mark, Sketch, Words, bar, spot, write};
+use super::canvas::{Key, Sketch};
 use super::figures::{Repeats, Unit};
 use super::material::Material;
+use super::pen::{Area, Drawn, Mark, bar, spot};
 use super::scale::Scale;
 use super::text::{percent, secs, short, times, whole};
 use super::theme::{GRID, INK, LINE, WIDTH, wash};
+use super::words::{Words, write};
 
 /// The most teams that one picture shows.
 const ROWS: usize = 8;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::material::{Material, RunMaterial};
-use super::text::{percentile as percentile_text, secs, whole};
+use super::text::{percent, percentile as percentile_text, secs, whole};
 use crate::judge::{Amount, Figures};
 use crate::run_folder::{Latency, Percentile, Record, RunSummary};
 
@@ -16,6 +16,8 @@ pub enum Unit {
     CardSecs,
     /// A number of things.
     Count,
+    /// A share of 1.
+    Share,
 }
 
 impl Unit {
@@ -27,6 +29,8 @@ impl Unit {
             Self::CardSecs
         } else if name.ends_with("_secs") {
             Self::Secs
+        } else if name.ends_with("_share") {
+            Self::Share
         } else {
             Self::Count
         }
@@ -39,6 +43,7 @@ impl Unit {
             Self::Secs => secs(value),
             Self::CardSecs => format!("{} card·s", whole(value)),
             Self::Count => whole(value),
+            Self::Share => percent(value),
         }
     }
 }
@@ -73,6 +78,15 @@ pub fn words(key: &str) -> String {
         "card_seconds_lost" => "stopped, to be done again",
         "card_seconds_waited" => "stopped, waited to run again",
         "admitted_cards_at_once" => "cards holding quota at once",
+        "evictions" => "tasks stopped for others",
+        "landed_right" => "on the machine cleared for them",
+        "landed_free" => "on another machine that was empty",
+        "landed_wrong" => "on another machine that was not",
+        "landed_never" => "on no machine",
+        "not_landed_right" => "not on the machine cleared for them",
+        "landed_right_share" => "share on the machine cleared for them",
+        "landed_elsewhere_share" => "share on a machine not cleared for them",
+        "clearing_p50_secs" => "clearing begun → bound, p50",
         other => other,
     };
     match class {
@@ -89,6 +103,7 @@ pub fn in_full(key: &str) -> String {
         Some((team, rest)) => format!("{team} {}", words(rest)),
         None => match key {
             "restarts" => "restarts of components".into(),
+            "restarts_per_hour" => "restarts of components an hour".into(),
             "leases_lost" => "restarts for a lost Lease".into(),
             "idle_cards" => "cards without a pod, mean".into(),
             "bring_up_secs" => "bring-up".into(),
@@ -184,6 +199,22 @@ impl Repeats {
     pub fn of(material: &Material, arm: &str, team: &str, key: &str) -> Option<Self> {
         let name = format!("{team}.{key}");
         let runs = || material.runs.iter().filter(|r| r.summary.arm == arm);
+        let published = runs().find_map(|run| run.published(team, key));
+        // Of landings, which are rare events, the median of runs says nothing: all runs are counted together.
+        if key.contains("landed_") {
+            let arms = material.session.summary.arms.iter();
+            let together = arms
+                .filter(|a| a.name == arm)
+                .find_map(|a| a.figures.get(&name));
+            if let Some(Percentile::Secs(value)) = together.map(|spread| spread.median) {
+                let value = Amount::Is(value);
+                return Some(Self {
+                    median: value,
+                    values: vec![value],
+                    published,
+                });
+            }
+        }
         let mut values: Vec<Amount> = runs()
             .filter_map(|run| run.figures.get(&name).copied())
             .filter(|v| v.at_least().is_finite())
@@ -192,7 +223,7 @@ impl Repeats {
         Some(Self {
             median: *values.get(values.len().checked_sub(1)? / 2)?,
             values,
-            published: runs().find_map(|run| run.published(team, key)),
+            published,
         })
     }
 
@@ -204,7 +235,9 @@ impl Repeats {
             Amount::Over(v) => format!("> {}", unit.print(v)),
         };
         match self.values[..] {
-            [first, .., last] => format!("{} ({} – {})", one(self.median), one(first), one(last)),
+            [first, .., last] if one(first) != one(last) => {
+                format!("{} ({} – {})", one(self.median), one(first), one(last))
+            }
             _ => one(self.median),
         }
     }

@@ -1,28 +1,34 @@
-//! A lane a machine: cards in use over time by team, where work was stopped, and where whole machines landed.
-
-use std::collections::BTreeMap;
+//! A lane a machine: cards in use over time by team, where work was stopped, when it was being cleared, and where whole
+//! machines landed.
 
 use plotters::prelude::*;
 
-use super::canvas::{Area, Drawn, Key, Mark, Sketch, Words, bar, spot, write};
+use super::canvas::{Key, Sketch};
 use super::figures::steps;
+use super::lanes_data::{Lane, lanes};
 use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, NAME, Panel};
+use super::pen::{Area, Drawn, Mark, bar, line, spot};
 use super::scale::Scale;
 use super::text::{count, short};
 use super::theme::{GRID, INK, WRONG};
+use super::words::{Words, write};
 use crate::plan::CARDS_PER_NODE;
-use crate::run_folder::AttemptEnd;
+use crate::run_folder::{Landing, LandingCounts};
 
 /// The most machines that one picture shows.
 const LANES: usize = 16;
 const LANE: i32 = 56;
-const SPACE: i32 = 14;
+/// Room above a lane for its clearings.
+const ABOVE: i32 = 14;
+const SPACE: i32 = 10;
 
 /// The chart's data.
 #[derive(Debug)]
 pub struct Lanes {
     suffix: String,
+    /// The arm, where there are several.
+    arm: Option<String>,
     run: String,
     origin: String,
     observed_secs: f64,
@@ -33,103 +39,124 @@ pub struct Lanes {
     with_stops: usize,
     asked: usize,
     landed: usize,
-    untouched: usize,
+    verdict: Verdict,
 }
 
-#[derive(Debug, Default)]
-struct Lane {
-    node: String,
-    /// Cards in use by team, in the order of the plan: changes over time.
-    changes: BTreeMap<usize, Vec<(f64, f64)>>,
-    stops: Vec<f64>,
-    landings: Vec<f64>,
-}
-
-impl Lane {
-    /// Landings before which nothing had been stopped on this machine.
-    fn untouched(&self) -> usize {
-        let first = self.stops.iter().copied().fold(f64::MAX, f64::min);
-        self.landings.iter().filter(|at| **at < first).count()
-    }
+/// What can be said of where whole machines landed.
+#[derive(Debug, Clone, Copy)]
+enum Verdict {
+    /// With a node clearer: how its requests fared.
+    Cleared(LandingCounts),
+    /// Without one: how many landed where nothing had been stopped.
+    Untouched(usize),
 }
 
 impl Lanes {
     /// A chart for each arm in which work was stopped.
     #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
-        material
-            .shown()
-            .into_iter()
-            .filter_map(|run| Self::of_run(material, run))
+        let shown = material.shown().into_iter();
+        shown
+            .filter_map(|run| Self::of_run(material, telling(material, run)))
             .collect()
     }
 
     fn of_run(material: &Material, run: &RunMaterial) -> Option<Self> {
-        let end = run.summary.observed_secs;
-        let names: Vec<&str> = run
-            .summary
-            .tenants
-            .iter()
-            .map(|t| t.name.as_str())
-            .collect();
-        let mut lanes: BTreeMap<&str, Lane> = BTreeMap::new();
-        let mut asked = 0;
-        for record in &run.run.records {
-            let team = names.iter().position(|n| *n == record.tenant).unwrap_or(0);
-            let cards = f64::from(record.request.cards);
-            let whole_machine = record.request.cards == CARDS_PER_NODE;
-            asked += usize::from(whole_machine);
-            for attempt in &record.attempts {
-                let (Some(node), Some(from)) = (attempt.node.as_deref(), attempt.bind_secs())
-                else {
-                    continue;
-                };
-                let lane = lanes.entry(node).or_default();
-                let changes = lane.changes.entry(team).or_default();
-                changes.push((from, cards));
-                changes.push((attempt.ended_secs.unwrap_or(f64::MAX), -cards));
-                let stopped = matches!(attempt.end, AttemptEnd::Preempted | AttemptEnd::Evicted);
-                lane.stops.extend(attempt.ended_secs.filter(|_| stopped));
-                lane.landings
-                    .extend(Some(from).filter(|at| whole_machine && *at <= end));
-            }
-        }
-        let mut lanes: Vec<Lane> = lanes
-            .into_iter()
-            .map(|(node, lane)| Lane {
-                node: node.to_owned(),
-                ..lane
-            })
-            .collect();
-        let stops: usize = lanes.iter().map(|l| l.stops.len()).sum();
+        let (mut machines, asked) = lanes(run);
+        let stops: usize = machines.iter().map(|l| l.stops.len()).sum();
         if stops == 0 {
             return None;
         }
-        let landed = lanes.iter().map(|l| l.landings.len()).sum();
-        let untouched = lanes.iter().map(Lane::untouched).sum();
-        let with_stops = lanes.iter().filter(|l| !l.stops.is_empty()).count();
-        lanes.retain(|l| !l.stops.is_empty() || !l.landings.is_empty());
-        lanes.sort_by_key(|l| std::cmp::Reverse((l.landings.len(), l.stops.len())));
-        let left_out = lanes.len().saturating_sub(LANES);
-        lanes.truncate(LANES);
-        lanes.sort_by(|a, b| a.node.cmp(&b.node));
+        let landed = machines.iter().map(|l| l.landings.len()).sum();
+        let with_stops = machines.iter().filter(|l| !l.stops.is_empty()).count();
+        let verdict = if run.summary.landings.is_empty() {
+            Verdict::Untouched(machines.iter().map(Lane::untouched).sum())
+        } else {
+            Verdict::Cleared(counts(run))
+        };
+        machines
+            .retain(|l| !(l.stops.is_empty() && l.landings.is_empty() && l.clearings.is_empty()));
+        machines.sort_by_key(|l| {
+            std::cmp::Reverse((l.landings.len(), l.clearings.len(), l.stops.len()))
+        });
+        let left_out = machines.len().saturating_sub(LANES);
+        machines.truncate(LANES);
+        machines.sort_by(|a, b| a.node.cmp(&b.node));
+        let colour = |name: &String| (name.clone(), material.teams.colour(name));
+        let arm = &run.summary.arm;
         Some(Self {
-            suffix: material.suffix(&run.summary.arm),
+            suffix: material.suffix(arm),
+            arm: (material.arms().len() > 1).then(|| arm.clone()),
             run: run.label(),
             origin: material.origin(),
-            observed_secs: end,
-            machines: lanes,
+            observed_secs: run.summary.observed_secs,
+            machines,
             left_out,
-            teams: names
+            teams: run
+                .summary
+                .tenants
                 .iter()
-                .map(|n| ((*n).to_owned(), material.teams.colour(n)))
+                .map(|t| colour(&t.name))
                 .collect(),
             stops,
             with_stops,
             asked,
             landed,
-            untouched,
+            verdict,
         })
+    }
+}
+
+/// The run of an arm that tells most: with most requests that did not land right, else the one that is shown anyway.
+fn telling<'a>(material: &'a Material, shown: &'a RunMaterial) -> &'a RunMaterial {
+    let own = material
+        .runs
+        .iter()
+        .filter(|r| r.summary.arm == shown.summary.arm);
+    let missed = |run: &RunMaterial| {
+        let counts = counts(run);
+        counts.wrong.saturating_add(counts.never)
+    };
+    // Of several with as many, the first.
+    own.rev()
+        .max_by_key(|r| missed(r))
+        .filter(|r| missed(r) > missed(shown))
+        .unwrap_or(shown)
+}
+
+fn counts(run: &RunMaterial) -> LandingCounts {
+    LandingCounts::of(&run.summary.landings.iter().collect::<Vec<&Landing>>())
+}
+
+fn finding(stops: usize, on: usize, landed: (usize, usize), verdict: Verdict) -> String {
+    let stopped = format!(
+        "{} stopped on {}",
+        count(stops as u64, "task"),
+        count(on as u64, "machine")
+    );
+    let also = |n: u32, what: &str| match n {
+        0 => String::new(),
+        n => format!(", {n} {what}"),
+    };
+    match verdict {
+        Verdict::Cleared(c) => format!(
+            "{stopped}; {} of {} landed on the machine cleared for {}{}{}{}",
+            c.right,
+            count(u64::from(c.judged()), "request"),
+            if c.judged() == 1 { "it" } else { "them" },
+            also(c.wrong, "elsewhere"),
+            also(c.never, "nowhere"),
+            also(c.unaided, "more on a machine that was free"),
+        ),
+        Verdict::Untouched(n) => {
+            let untouched = u32::try_from(n).unwrap_or(u32::MAX);
+            format!(
+                "{stopped}; {} of {} landed{}",
+                landed.0,
+                count(landed.1 as u64, "whole machine"),
+                also(untouched, "where nothing had been stopped")
+            )
+        }
     }
 }
 
@@ -139,17 +166,12 @@ impl Sketch for Lanes {
     }
 
     fn title(&self) -> String {
-        let untouched = match self.untouched {
-            0 => String::new(),
-            n => format!(", {n} where nothing had been stopped"),
-        };
-        format!(
-            "{} stopped on {}; {} of {} landed{untouched}",
-            count(self.stops as u64, "task"),
-            count(self.with_stops as u64, "machine"),
-            self.landed,
-            count(self.asked as u64, "whole machine")
-        )
+        let landed = (self.landed, self.asked);
+        let finding = finding(self.stops, self.with_stops, landed, self.verdict);
+        match &self.arm {
+            Some(arm) => format!("{arm}: {finding}"),
+            None => finding,
+        }
     }
 
     fn legend(&self) -> Vec<Key> {
@@ -158,14 +180,28 @@ impl Sketch for Lanes {
         let mut keys: Vec<Key> = teams
             .map(|(_, (name, c))| Key::new(Mark::Fill, *c, format!("cards of {name}")))
             .collect();
-        keys.push(Key::new(Mark::Cross, WRONG, "a task stopped"));
-        keys.push(Key::new(Mark::Diamond, INK, "a whole machine landed"));
-        if self.untouched > 0 {
+        keys.push(Key::new(Mark::Tick, WRONG, "a task stopped"));
+        if self.machines.iter().any(|l| !l.clearings.is_empty()) {
             keys.push(Key::new(
-                Mark::Diamond,
-                WRONG,
-                "landed where nothing had been stopped",
+                Mark::Line,
+                INK,
+                "being cleared, up to the hand-over",
             ));
+        }
+        if self
+            .machines
+            .iter()
+            .any(|l| l.clearings.iter().any(|c| !c.handed_over))
+        {
+            keys.push(Key::new(Mark::Dots, INK, "cleared in vain"));
+        }
+        let landings = || self.machines.iter().flat_map(|l| &l.landings);
+        if landings().any(|l| !l.wrong) {
+            keys.push(Key::new(Mark::Diamond, INK, "a whole machine landed"));
+        }
+        if landings().any(|l| l.wrong) {
+            let what = "landed on a machine not cleared for it";
+            keys.push(Key::new(Mark::Diamond, WRONG, what));
         }
         keys
     }
@@ -182,58 +218,68 @@ impl Sketch for Lanes {
     }
 
     fn height(&self) -> u32 {
-        (i32::try_from(self.machines.len()).unwrap_or(1) * (LANE + SPACE) + FOOT + NAME)
-            .unsigned_abs()
+        let lanes = i32::try_from(self.machines.len()).unwrap_or(1);
+        (lanes * (ABOVE + LANE + SPACE) + FOOT + NAME).unsigned_abs()
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
         let sides = (150, body.dim_in_pixel().0.cast_signed() - 24);
-        let mut top = 0;
+        let mut top = ABOVE;
         for (i, lane) in self.machines.iter().enumerate() {
-            let (x, y) = (
-                Scale::exact(self.observed_secs),
-                Scale::exact(f64::from(CARDS_PER_NODE)),
-            );
+            let x = Scale::exact(self.observed_secs);
+            let y = Scale::exact(f64::from(CARDS_PER_NODE));
             let panel = Panel::new(body, sides, (top, top + LANE), x, y);
             bar(body, (sides.0, top), (sides.1, top + LANE), GRID)?;
-            write(
-                body,
-                (0, top + LANE / 2),
-                &short(&lane.node, 9),
-                &Words::soft(),
-            )?;
-            // Stacked from the top down: the sum of all teams first, then without the last, and so on.
-            let teams: Vec<usize> = lane.changes.keys().copied().collect();
-            for upto in (0..teams.len()).rev() {
-                let below = teams[..=upto]
-                    .iter()
-                    .filter_map(|t| lane.changes.get(t))
-                    .flatten();
-                let colour = self.teams.get(teams[upto]).map_or(INK, |(_, c)| *c);
-                panel.fill_steps(&steps(below.copied().collect(), self.observed_secs), colour)?;
-            }
-            for at in &lane.stops {
-                spot(
-                    body,
-                    (panel.at(*at, 0.0).0, top + LANE / 2),
-                    Mark::Cross,
-                    WRONG,
-                )?;
-            }
-            let first = lane.stops.iter().copied().fold(f64::MAX, f64::min);
-            for at in &lane.landings {
-                let colour = if *at < first { WRONG } else { INK };
-                spot(
-                    body,
-                    (panel.at(*at, 0.0).0, top + LANE / 2),
-                    Mark::Diamond,
-                    colour,
-                )?;
-            }
+            let name = short(&lane.node, 9);
+            write(body, (0, top + LANE / 2), &name, &Words::soft())?;
+            self.draw_lane(body, &panel, lane, top)?;
             if i + 1 == self.machines.len() {
                 panel.x_axis("seconds since the clock started", true)?;
             }
-            top += LANE + SPACE;
+            top += ABOVE + LANE + SPACE;
+        }
+        Ok(())
+    }
+}
+
+impl Lanes {
+    fn draw_lane<DB: DrawingBackend>(
+        &self,
+        body: &Area<DB>,
+        panel: &Panel<DB>,
+        lane: &Lane,
+        top: i32,
+    ) -> Drawn {
+        // Stacked from the top down: the sum of all teams first, then without the last, and so on.
+        let teams: Vec<usize> = lane.changes.keys().copied().collect();
+        for upto in (0..teams.len()).rev() {
+            let below = teams[..=upto]
+                .iter()
+                .filter_map(|t| lane.changes.get(t))
+                .flatten();
+            let colour = self.teams.get(teams[upto]).map_or(INK, |(_, c)| *c);
+            panel.fill_steps(&steps(below.copied().collect(), self.observed_secs), colour)?;
+        }
+        for at in &lane.stops {
+            panel.upright(*at, Mark::Line, WRONG)?;
+        }
+        for clearing in &lane.clearings {
+            let y = top - 7;
+            let [from, to] = [clearing.from, clearing.to].map(|at| panel.at(at, 0.0).0);
+            let mark = if clearing.handed_over {
+                Mark::Line
+            } else {
+                Mark::Dots
+            };
+            line(body, &[(from, y), (to.max(from + 4), y)], mark, INK, 6)?;
+            if clearing.handed_over {
+                line(body, &[(to, y - 6), (to, top)], Mark::Line, INK, 3)?;
+            }
+        }
+        for landing in &lane.landings {
+            let colour = if landing.wrong { WRONG } else { INK };
+            let place = (panel.at(landing.at, 0.0).0, top + LANE / 2);
+            spot(body, place, Mark::Diamond, colour)?;
         }
         Ok(())
     }
@@ -244,17 +290,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_landing_before_any_stop_was_not_made_room_for() {
-        let lane = Lane {
-            stops: vec![20.0, 25.0],
-            landings: vec![10.0, 30.0],
-            ..Lane::default()
+    fn the_title_says_where_requests_landed() {
+        let right = LandingCounts {
+            right: 3,
+            wrong: 2,
+            ..LandingCounts::default()
         };
-        assert_eq!(lane.untouched(), 1);
-        let lane = Lane {
-            landings: vec![10.0],
-            ..Lane::default()
-        };
-        assert_eq!(lane.untouched(), 1);
+        assert_eq!(
+            finding(40, 5, (5, 5), Verdict::Cleared(right)),
+            "40 tasks stopped on 5 machines; 3 of 5 requests landed on the machine cleared for them, 2 elsewhere"
+        );
+        assert_eq!(
+            finding(40, 34, (0, 5), Verdict::Untouched(0)),
+            "40 tasks stopped on 34 machines; 0 of 5 whole machines landed"
+        );
     }
 }

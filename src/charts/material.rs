@@ -31,6 +31,14 @@ pub struct RunMaterial {
     pub figures: Figures,
 }
 
+impl RunMaterial {
+    /// Wall-clock time of the run's clock's zero; none if it never started.
+    #[must_use]
+    pub fn clock_started(&self) -> Option<jiff::Timestamp> {
+        self.run.info.clock_started.as_deref()?.parse().ok()
+    }
+}
+
 impl Material {
     /// Reads a session. A run that can't be read is left out and noted.
     ///
@@ -47,11 +55,17 @@ impl Material {
             format!("arm {}, repeat {}: failed: {error}", run.arm, run.repeat)
         }));
         let mut runs = Vec::new();
+        // What several runs lack is said once.
+        let mut of_runs: Vec<(String, Vec<&str>)> = Vec::new();
         for summary in &session.summary.runs {
             match session.run(&summary.folder) {
                 Ok(run) => {
-                    let of_run = |note: &String| format!("{}: {note}", summary.folder);
-                    notes.extend(run.notes.iter().map(of_run));
+                    for note in &run.notes {
+                        match of_runs.iter_mut().find(|(known, _)| known == note) {
+                            Some((_, folders)) => folders.push(&summary.folder),
+                            None => of_runs.push((note.clone(), vec![&summary.folder])),
+                        }
+                    }
                     let mut figures = judge::figures(summary, &run.records);
                     figures.extend(more(summary));
                     runs.push(RunMaterial {
@@ -62,6 +76,9 @@ impl Material {
                 }
                 Err(error) => notes.push(error.to_string()),
             }
+        }
+        for (note, folders) in of_runs {
+            notes.push(format!("{}: {note}", folders.join(", ")));
         }
         let planned = runs
             .iter()

@@ -6,23 +6,29 @@
 //! - [`material`]: a session and its runs, read once
 //! - [`figures`]: figures by their published names, over repeats
 //! - of every experiment: [`cards_in_use`], [`cost`], [`latency`], [`components`]
-//! - of those whose records carry it: [`bound_over_time`], [`placement`], [`quota`], [`lanes`], [`payment`]
+//! - of those whose records carry it: [`bound_over_time`], [`placement`], [`quota`],
+//!   [`landings`], [`lanes`], [`burst`], [`payment`]
 //! - of several sessions: [`trend`]
 //! - of simulated comparisons: [`power`]
-//! - how they are drawn: [`theme`], [`text`], [`scale`], [`panel`], [`grid`], [`canvas`]
+//! - how they are drawn: [`theme`], [`text`], [`scale`], [`words`], [`pen`], [`panel`], [`grid`], [`canvas`]
 
 pub mod bound_over_time;
+pub mod burst;
 pub mod canvas;
 pub mod cards_in_use;
 pub mod components;
+mod components_data;
 pub mod cost;
 pub mod figures;
 pub mod grid;
+pub mod landings;
 pub mod lanes;
+mod lanes_data;
 pub mod latency;
 pub mod material;
 pub mod panel;
 pub mod payment;
+pub mod pen;
 pub mod placement;
 pub mod power;
 pub mod quota;
@@ -33,13 +39,15 @@ pub mod text;
 pub mod theme;
 pub mod trend;
 mod trend_data;
+pub mod words;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use canvas::{Chart, DrawError};
+pub use canvas::Chart;
 pub use material::Material;
+pub use pen::DrawError;
 
 use crate::run_folder::ReadError;
 
@@ -85,7 +93,9 @@ pub fn charts(material: &Material) -> Vec<Box<dyn Chart>> {
     add(&mut all, bound_over_time::BoundOverTime::of(material));
     add(&mut all, placement::Placement::of(material));
     add(&mut all, quota::Quota::of(material));
+    add(&mut all, landings::LandedWhere::of(material));
     add(&mut all, lanes::Lanes::of(material));
+    add(&mut all, burst::Burst::of(material));
     add(&mut all, payment::Payment::of(material));
     add(&mut all, components::Components::of(material));
     all
@@ -116,7 +126,8 @@ fn add<C: Chart + 'static>(all: &mut Vec<Box<dyn Chart>>, some: impl IntoIterato
 
 /// Draws every chart of `sessions` into `out` as SVG and PNG, and returns the files' paths.
 ///
-/// Files are named `<experiment>-<chart>`; where two sessions are of the same experiment, `<session folder>-<chart>`.
+/// Files are named `<experiment>-<chart>`; where two sessions are of the same experiment, `<session folder>-<chart>`, with
+/// the folder above before it where that is the same, too.
 ///
 /// # Errors
 /// If a session can't be read or holds nothing to draw, or a file can't be drawn or written. Sessions are all read
@@ -185,10 +196,22 @@ fn prefix(material: &Material, all: &[Material]) -> String {
         .iter()
         .filter(|m| m.session.summary.experiment == *experiment)
         .count();
-    match material.folder() {
-        Some(folder) if same > 1 => folder,
-        _ => experiment.clone(),
+    let Some(folder) = material.folder().filter(|_| same > 1) else {
+        return experiment.clone();
+    };
+    let path = material.session.dir.canonicalize().unwrap_or_default();
+    let namesake = |m: &Material| {
+        let other = m.session.dir.canonicalize().unwrap_or_default();
+        m.folder().as_ref() == Some(&folder) && other != path
+    };
+    if !all.iter().any(namesake) {
+        return folder;
     }
+    let above = path.parent().and_then(Path::file_name);
+    above.map_or_else(
+        || folder.clone(),
+        |above| format!("{}-{folder}", above.to_string_lossy()),
+    )
 }
 
 /// `text` as a file's name: letters, digits and a few signs only, and never a hidden one.

@@ -2,9 +2,10 @@
 
 use plotters::prelude::*;
 
-use super::canvas::{Area, Drawn, Mark, Words, bar, grid, line, write};
+use super::pen::{Area, Drawn, Mark, bar, line};
 use super::scale::Scale;
-use super::theme::{SOFT, TEXT, width};
+use super::theme::{GRID, SOFT, TEXT, width};
+use super::words::{Words, write};
 
 /// A pair of axes and the rectangle between them.
 #[allow(missing_debug_implementations)] // plotters' areas have none
@@ -58,7 +59,7 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
                 self.area,
                 &[(self.left, y), (self.right, y)],
                 Mark::Line,
-                grid(),
+                GRID,
                 2,
             )?;
             write(

@@ -2,95 +2,114 @@
 
 use plotters::prelude::*;
 
-use super::canvas::{Area, Drawn, Key, Mark, Sketch, Words, bar, write};
+use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
+use super::pen::{Area, Drawn, Mark, bar};
 use super::scale::Scale;
 use super::text::{count, short, whole};
 use super::theme::{WIDTH, wash};
-use crate::run_folder::{AttemptEnd, Record};
+use super::words::{Words, write};
+use crate::judge;
+use crate::run_folder::{Bill, Stop};
 
 /// The most teams (of all arms together) that one picture shows.
-const ROWS: usize = 10;
+const ROWS: usize = 12;
 const BAR: i32 = 36;
 const STEP: i32 = 46;
 const GAP: i32 = 14;
 /// Where bars begin, and room at the right for what they amount to.
-const LEFT: i32 = 330;
+const LEFT: i32 = 230;
 const VALUE: i32 = 320;
 
 /// The chart's data.
 #[derive(Debug)]
 pub struct Payment {
-    rows: Vec<(String, RGBColor, Bill)>,
+    arms: Vec<Arm>,
+    /// Whether the session has more arms than those that paid.
+    several: bool,
     origin: String,
 }
 
-/// What a team lost in a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Bill {
-    /// Attempts stopped: preempted or evicted.
-    pub stops: u32,
-    /// Card-seconds of running that were thrown away.
-    pub lost: f64,
-    /// Card-seconds from being stopped until bound again, or until the observation's end.
-    pub waited: f64,
+#[derive(Debug)]
+struct Arm {
+    name: String,
+    rows: Vec<(String, RGBColor, Bill)>,
 }
 
-/// The bill of `records`, watched until `end_secs`.
-pub fn bill<'a>(records: impl Iterator<Item = &'a Record>, end_secs: f64) -> Bill {
-    let mut bill = Bill::default();
-    for record in records {
-        let cards = f64::from(record.request.cards);
-        for (i, attempt) in record.attempts.iter().enumerate() {
-            if !matches!(attempt.end, AttemptEnd::Preempted | AttemptEnd::Evicted) {
-                continue;
-            }
-            bill.stops = bill.stops.saturating_add(1);
-            let stopped = attempt
-                .stopped_secs()
-                .or(attempt.released_secs)
-                .unwrap_or(end_secs)
-                .min(end_secs);
-            if let Some(running) = attempt.running_secs {
-                bill.lost += cards * (stopped - running).max(0.0);
-            }
-            let again = record.attempts[i + 1..]
-                .iter()
-                .find_map(crate::run_folder::Attempt::bind_secs);
-            bill.waited += cards * (again.unwrap_or(end_secs).min(end_secs) - stopped).max(0.0);
-        }
-    }
-    bill
+/// What each team of a run paid, in display order. From the records: an older headroom kept no bills.
+#[must_use]
+pub fn bills(run: &RunMaterial) -> Vec<(&str, Bill)> {
+    let end_secs = run.summary.observed_secs;
+    let (zero, decisions) = match run.clock_started() {
+        Some(zero) => (zero, run.run.decisions.as_slice()),
+        None => (jiff::Timestamp::UNIX_EPOCH, [].as_slice()),
+    };
+    let stops = judge::stops(&run.run.records, decisions, zero, end_secs);
+    let teams = run.summary.tenants.iter().map(|team| {
+        let own: Vec<&Stop> = stops.iter().filter(|s| s.tenant == team.name).collect();
+        (team.name.as_str(), judge::bill(&own, end_secs))
+    });
+    teams.collect()
 }
 
 impl Payment {
     /// A chart, if any work was stopped.
     #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
-        let several = material.arms().len() > 1;
-        let bills = |run: &RunMaterial| -> Vec<(String, RGBColor, Bill)> {
-            let teams = run.summary.tenants.iter().map(|t| {
-                let own = run.run.records.iter().filter(|r| r.tenant == t.name);
-                let name = if several {
-                    format!("{}: {}", run.summary.arm, t.name)
-                } else {
-                    t.name.clone()
-                };
-                (
-                    name,
-                    material.teams.colour(&t.name),
-                    bill(own, run.summary.observed_secs),
-                )
-            });
-            teams.filter(|(_, _, bill)| bill.stops > 0).collect()
-        };
-        let mut rows: Vec<_> = material.shown().into_iter().flat_map(bills).collect();
-        rows.truncate(ROWS);
-        (!rows.is_empty()).then(|| Self {
-            rows,
+        let mut room = ROWS;
+        let mut arms = Vec::new();
+        for run in material.shown() {
+            let paid = bills(run).into_iter().filter(|(_, b)| b.stops() > 0);
+            let named =
+                paid.map(|(team, bill)| (team.to_owned(), material.teams.colour(team), bill));
+            let rows: Vec<_> = named.take(room).collect();
+            room -= rows.len();
+            if !rows.is_empty() {
+                let name = run.summary.arm.clone();
+                arms.push(Arm { name, rows });
+            }
+        }
+        (!arms.is_empty()).then(|| Self {
+            arms,
+            several: material.arms().len() > 1,
             origin: material.origin(),
         })
     }
+}
+
+/// Stops, card-seconds lost and card-seconds waited of several teams together.
+fn sum<'a>(bills: impl Iterator<Item = &'a Bill>) -> (u32, f64, f64) {
+    bills.fold((0, 0.0, 0.0), |(stops, lost, waited), b| {
+        (
+            stops.saturating_add(b.stops()),
+            lost + b.lost_card_seconds,
+            waited + b.waited_card_seconds,
+        )
+    })
+}
+
+fn finding(arms: &[Arm], several: bool) -> String {
+    let paid = |name: &str, (stops, lost, waited): (u32, f64, f64)| {
+        format!(
+            "{name} {} lost, {} waited ({})",
+            whole(lost),
+            whole(waited),
+            count(u64::from(stops), "stop")
+        )
+    };
+    let each: Vec<String> = match arms {
+        [arm] if !several => {
+            let rows = arm.rows.iter().take(4);
+            rows.map(|(team, _, bill)| paid(team, sum(std::iter::once(bill))))
+                .collect()
+        }
+        arms => {
+            let arms = arms.iter().take(4);
+            arms.map(|arm| paid(&arm.name, sum(arm.rows.iter().map(|(_, _, b)| b))))
+                .collect()
+        }
+    };
+    format!("Others paid, card·s: {}", each.join("; "))
 }
 
 impl Sketch for Payment {
@@ -99,67 +118,64 @@ impl Sketch for Payment {
     }
 
     fn title(&self) -> String {
-        if let [(name, _, bill)] = &self.rows[..] {
-            return format!(
-                "{name} paid with {}, {} card·s of work and {} card·s of waiting",
-                count(u64::from(bill.stops), "stop"),
-                whole(bill.lost),
-                whole(bill.waited)
-            );
-        }
-        let each =
-            self.rows.iter().take(3).map(|(name, _, bill)| {
-                format!("{name} {} + {}", whole(bill.lost), whole(bill.waited))
-            });
-        format!(
-            "Who paid, card·s of work lost + waiting: {}",
-            each.collect::<Vec<_>>().join("; ")
-        )
+        finding(&self.arms, self.several)
     }
 
     fn legend(&self) -> Vec<Key> {
-        let colour = self.rows[0].1;
+        let first = self.arms.first().and_then(|a| a.rows.first());
+        let Some((_, colour, _)) = first else {
+            return Vec::new();
+        };
         vec![
-            Key::new(Mark::Fill, colour, "work thrown away"),
-            Key::new(Mark::Fill, wash(colour), "waiting until bound again"),
+            Key::new(Mark::Fill, *colour, "work to be done again"),
+            Key::new(Mark::Fill, wash(*colour), "waiting until bound again"),
         ]
     }
 
     fn note(&self) -> String {
         format!(
-            "Card-seconds: cards × time from running to stopped, and from stopped to bound again (or the observation's \
-             end). {}",
+            "In the team's colour, card-seconds: cards × time from running to stopped, and from stopped to bound again (or \
+             to the observation's end); one run of each arm. {}",
             self.origin
         )
     }
 
     fn height(&self) -> u32 {
-        (i32::try_from(self.rows.len()).unwrap_or(1) * (2 * STEP + GAP) + 8).unsigned_abs()
+        let rows: usize = self.arms.iter().map(|a| a.rows.len()).sum();
+        let rows = i32::try_from(rows).unwrap_or(1) * (2 * STEP + GAP);
+        let arms = i32::try_from(self.arms.len()).unwrap_or(1);
+        (rows + if self.several { arms * STEP } else { 0 } + 8).unsigned_abs()
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
         let right = WIDTH.cast_signed() - 48 - VALUE;
-        let most = self
-            .rows
-            .iter()
-            .map(|(_, _, b)| b.lost.max(b.waited))
+        let bills = self.arms.iter().flat_map(|a| &a.rows).map(|(_, _, b)| b);
+        let most = bills
+            .map(|b| b.lost_card_seconds.max(b.waited_card_seconds))
             .fold(0.0, f64::max);
         let scale = Scale::exact(most);
         #[allow(clippy::cast_possible_truncation)] // a share of a picture's width
         let end = |v: f64| LEFT + (scale.at(v) * f64::from(right - LEFT)).round() as i32;
         let mut y = STEP / 2;
-        for (name, colour, bill) in &self.rows {
-            write(body, (0, y), &short(name, 19), &Words::plain())?;
-            for (what, value, colour) in [
-                ("lost", bill.lost, *colour),
-                ("waited", bill.waited, wash(*colour)),
-            ] {
-                bar(body, (LEFT, y - BAR / 2), (end(value), y + BAR / 2), colour)?;
-                let text = format!("{} card·s {what}", whole(value));
-                write(body, (right + 24, y), &text, &Words::soft().size(27.0))?;
+        for arm in &self.arms {
+            if self.several {
+                write(body, (0, y), &short(&arm.name, 40), &Words::bold())?;
                 y += STEP;
             }
-            y += GAP;
+            for (name, colour, bill) in &arm.rows {
+                write(body, (0, y), &short(name, 12), &Words::plain())?;
+                for (what, value, colour) in [
+                    ("lost", bill.lost_card_seconds, *colour),
+                    ("waited", bill.waited_card_seconds, wash(*colour)),
+                ] {
+                    let box_end = (end(value), y + BAR / 2);
+                    bar(body, (LEFT, y - BAR / 2), box_end, colour)?;
+                    let text = format!("{} card·s {what}", whole(value));
+                    write(body, (right + 24, y), &text, &Words::soft().size(27.0))?;
+                    y += STEP;
+                }
+                y += GAP;
+            }
         }
         Ok(())
     }
@@ -167,31 +183,31 @@ impl Sketch for Payment {
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::stopped_task;
+    use super::super::theme::INK;
     use super::*;
 
     #[test]
-    fn a_stopped_task_costs_its_run_and_its_wait() {
-        // Eight cards, running from 10, stopped at 40, bound again at 55.
-        let record = stopped_task("others", 8, [10.0, 40.0], Some(55.0));
-        let own = bill([&record].into_iter(), 100.0);
+    fn the_title_says_what_each_way_cost() {
+        let row = |team: &str, lost| {
+            let bill = Bill {
+                by_clearer: 2,
+                lost_card_seconds: lost,
+                waited_card_seconds: 10.0,
+                ..Bill::default()
+            };
+            (team.to_owned(), INK, bill)
+        };
+        let arm = |name: &str, lost| Arm {
+            name: name.into(),
+            rows: vec![row("vision", lost), row("speech", 30.0)],
+        };
         assert_eq!(
-            own,
-            Bill {
-                stops: 1,
-                lost: 240.0,
-                waited: 120.0
-            }
+            finding(&[arm("reserve", 1270.0)], false),
+            "Others paid, card·s: vision 1,270 lost, 10 waited (2 stops); speech 30 lost, 10 waited (2 stops)"
         );
-        let never = stopped_task("others", 8, [10.0, 40.0], None);
-        let own = bill([&never].into_iter(), 100.0);
         assert_eq!(
-            own,
-            Bill {
-                stops: 1,
-                lost: 240.0,
-                waited: 480.0
-            }
+            finding(&[arm("kueue", 70.0), arm("clearer", 20.0)], true),
+            "Others paid, card·s: kueue 100 lost, 20 waited (4 stops); clearer 50 lost, 20 waited (4 stops)"
         );
     }
 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use plotters::prelude::*;
 
 use super::PlotError;
-use super::canvas::{Area, Drawn, Key, Mark, Sketch, spot};
+use super::canvas::{Key, Sketch};
 use super::figures::{in_full, words};
 use super::grid;
 use super::panel::Panel;
+use super::pen::{Area, Drawn, Mark, spot};
 use super::scale::Scale;
 use super::text::{short, whole};
 use super::theme::{INK, Teams, WRONG};

@@ -2,11 +2,12 @@
 
 use plotters::prelude::*;
 
-use super::canvas::{Area, Drawn, Key, Mark, Sketch};
+use super::canvas::{Key, Sketch};
 use super::figures::admitted_over_time;
 use super::grid;
 use super::material::{Material, RunMaterial};
 use super::panel::Panel;
+use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
 use super::text::{short, whole};
 use super::theme::WRONG;

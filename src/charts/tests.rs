@@ -102,7 +102,7 @@ fn clearing_machines_shows_where_and_who_pays() {
         machines.contains("5 of 5 whole machines landed, 1 where nothing had been stopped"),
         "{machines}"
     );
-    assert!(titled("who-pays").contains("memory: others 2,9"));
+    assert!(titled("who-pays").contains("card·s: memory 2,9"));
 }
 
 /// The words of a picture, its lines joined.
@@ -148,6 +148,48 @@ fn several_sessions_give_a_trend_and_names_of_their_own() {
     unique.sort();
     unique.dedup();
     assert_eq!(unique.len(), names.len());
+}
+
+#[test]
+fn sessions_whose_folders_are_called_the_same_keep_their_pictures_apart() {
+    let root = tempfile::tempdir().unwrap();
+    let sessions = ["quiet", "busy"].map(|above| {
+        Script {
+            folder: "session",
+            ..Script::default()
+        }
+        .write(&root.path().join(above))
+    });
+    let files = plot(&sessions, &root.path().join("plots")).unwrap();
+    for name in [
+        "quiet-session-cards-in-use.svg",
+        "busy-session-cards-in-use.svg",
+    ] {
+        assert!(files.iter().any(|f| f.ends_with(name)), "{files:?}");
+    }
+}
+
+/// What comes along as examples: small enough to be cloned with the rest, and whole enough for pictures.
+#[test]
+fn the_examples_are_small_and_give_pictures() {
+    let mut bytes = 0;
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("runs/examples")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let meta = entry.metadata().unwrap();
+            if meta.is_dir() {
+                folders.push(entry.path());
+            } else {
+                bytes += meta.len();
+            }
+            if entry.file_name() == "summary.json" {
+                let material = Material::load(&entry.path()).unwrap();
+                assert_eq!(material.runs.len(), material.session.summary.runs.len());
+                assert!(!charts(&material).is_empty(), "{}", entry.path().display());
+            }
+        }
+    }
+    assert!(bytes > 0 && bytes <= 2_000_000, "{bytes} bytes");
 }
 
 #[test]

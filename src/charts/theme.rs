@@ -40,13 +40,23 @@ const PALETTE: [RGBColor; 6] = [
 ];
 
 /// Teams of the shipped experiments, whose colours are the same in every picture.
-const KNOWN: [(&str, usize); 6] = [
+const KNOWN: [(&str, usize); 16] = [
     ("dedicated", 0),
+    ("vision", 0),
+    ("filler", 0),
+    ("requests", 0),
+    ("tasks", 0),
     ("shared", 1),
     ("research", 1),
+    ("large", 1),
     ("workstation", 2),
+    ("speech", 2),
+    ("small", 2),
     ("others", 3),
+    ("owners", 3),
     ("background", 3),
+    ("arrivals", 3),
+    ("borrower", 4),
 ];
 
 /// Colours of the teams of one picture.

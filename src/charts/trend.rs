@@ -5,11 +5,12 @@
 
 use plotters::prelude::*;
 
-use super::canvas::{Area, Drawn, Key, Mark, Sketch, line, spot};
+use super::canvas::{Key, Sketch};
 use super::figures::{Unit, in_full, words};
 use super::grid;
 use super::material::Material;
 use super::panel::Panel;
+use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
 use super::text::{count, short, to_the_second};
 use super::theme::{INK, SOFT};

@@ -19,7 +19,7 @@ use crate::run_folder::{ArmSummary, Landing, Record, RunSummary, Spread};
 pub use figures::{Amount, Figures, figures, key as figure_name};
 pub use landings::landings;
 pub use stalls::stalls;
-pub use stops::who_pays;
+pub use stops::{bill, stops, who_pays};
 
 /// A run with its figures.
 #[derive(Debug, Clone)]

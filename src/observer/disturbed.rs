@@ -10,11 +10,11 @@ use crate::run_folder::{Disturbance, Record, RunWriter};
 pub const LATE_SUBMIT_SECS: f64 = 0.05;
 
 /// Late ticks of the harness that are put up with: one may fall together with a burst of the host's own.
-const LATE_TICKS: u32 = 2;
+pub const LATE_TICKS: u32 = 2;
 
 /// Watch lag, 99th percentile in milliseconds, above which the live view was not live. The bind time of record does not
 /// depend on it, but a lag of this size means a machine without room.
-const WATCH_LAG_P99_MS: f64 = 1000.0;
+pub const WATCH_LAG_P99_MS: f64 = 1000.0;
 
 /// Finds the disturbances of an observation. `missing_stamps` is the number of stamps that must exist and were not seen.
 #[must_use]

@@ -25,6 +25,7 @@ fn observation(records: Vec<Record>, end_secs: f64) -> Observation {
         interruptions: 0,
         clock_jumps: Vec::new(),
         harness: HarnessUse::default(),
+        stopped: Vec::new(),
     }
 }
 

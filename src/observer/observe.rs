@@ -59,6 +59,8 @@ pub(crate) struct Inner {
     /// Experiments that ended before the clock's zero was set.
     held_back: Vec<usize>,
     pub(crate) harness: HarnessUse,
+    /// Components that were seen stopped, and when.
+    pub(crate) stopped: Vec<(String, f64)>,
 }
 
 /// All that was observed.
@@ -76,6 +78,9 @@ pub struct Observation {
     pub clock_jumps: Vec<ClockJump>,
     /// What the harness itself used since the clock's zero.
     pub harness: HarnessUse,
+    /// Components that a signal held where they stood, each with the second at which it was seen so: stalls that the
+    /// experiment asked for among them.
+    pub stopped: Vec<(String, f64)>,
 }
 
 impl Observer {
@@ -283,6 +288,7 @@ impl Observer {
             interruptions: self.health.interruptions.load(Ordering::Relaxed),
             clock_jumps: self.shared.clock.jumps(),
             harness: inner.harness,
+            stopped: std::mem::take(&mut inner.stopped),
         }
     }
 

@@ -113,11 +113,15 @@ fn second(shared: &Shared, pids: &Pids, late: bool) {
             .writer
             .usage(&tenant.usage(secs, share.borrowed, share.lent));
     }
-    let components = (pids.0)()
+    let components: Vec<_> = (pids.0)()
         .into_iter()
-        .filter_map(|(component, pid)| Some((component, pid, process::usage(pid)?)));
+        .filter_map(|(component, pid)| Some((component, pid, process::usage(pid)?)))
+        .collect();
+    let stopped = components.iter().filter(|(.., used)| used.stopped);
+    let stopped = stopped.map(|(component, ..)| (component.clone(), secs));
+    shared.inner().stopped.extend(stopped);
     let harness = own.map(|own| (HARNESS.to_owned(), std::process::id(), own));
-    for (component, pid, used) in components.chain(harness) {
+    for (component, pid, used) in components.into_iter().chain(harness) {
         shared.writer.component(&ComponentRow {
             secs,
             component,

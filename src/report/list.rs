@@ -7,7 +7,7 @@ use comfy_table::{Table, presets};
 
 use super::ReportError;
 use crate::charts::text::{clean, secs, short, to_the_second};
-use crate::run_folder::{ReadError, Session, Summary};
+use crate::run_folder::{ReadError, RunSummary, Session, Summary};
 
 /// Lists the sessions below `root`, the latest first: time, experiment, HAMi, disturbed, headline figure. A folder that
 /// can't be read gets a line that says why.
@@ -97,25 +97,60 @@ fn row(folder: &Path, summary: &Summary) -> Vec<String> {
     cells.iter().map(|c| short(&clean(c), 70)).collect()
 }
 
-/// The first run's makespans; where nothing has an end, how many requests were bound.
+/// Arms that a headline names.
+const ARMS: usize = 3;
+
+/// The first run's makespans; where nothing has an end, where requests landed that machines were cleared for; else how many
+/// requests were bound, of whole machines where there were any.
 fn headline(summary: &Summary) -> String {
     let Some(run) = summary.runs.first() else {
         return "no run ended".into();
     };
-    let working = || run.tenants.iter().filter(|t| t.experiments > 0);
-    let makespans: Vec<String> = working()
+    let working = run.tenants.iter().filter(|t| t.experiments > 0);
+    let makespans: Vec<String> = working
         .filter_map(|t| Some(format!("{} {}", t.name, secs(t.makespan_secs?))))
         .take(3)
         .collect();
     if !makespans.is_empty() {
         return makespans.join(", ");
     }
-    let bound = || {
-        working()
-            .flat_map(|t| t.latency.values())
-            .filter_map(|phases| phases.get("bound"))
+    let cleared = summary.arms.iter().filter_map(|arm| {
+        let right = arm.landings.as_ref()?.right;
+        Some(format!("{} {} of {}", arm.name, right.count, right.of))
+    });
+    let cleared: Vec<String> = cleared.take(ARMS).collect();
+    if !cleared.is_empty() {
+        return format!("landed right: {}", cleared.join(", "));
+    }
+    let mut first: Vec<&RunSummary> = Vec::new();
+    for run in &summary.runs {
+        if first.iter().all(|r| r.arm != run.arm) {
+            first.push(run);
+        }
+    }
+    let whole = summary.runs.iter().any(|r| bound(r, Some(WHOLE)).1 > 0);
+    let each = first.iter().take(ARMS).map(|run| {
+        let (done, all) = bound(run, whole.then_some(WHOLE));
+        format!("{} {done} of {all}", run.arm)
+    });
+    let what = if whole {
+        "whole machines bound"
+    } else {
+        "bound"
     };
-    let all: u64 = bound().map(|l| l.count).fold(0, u64::saturating_add);
-    let never: u64 = bound().map(|l| l.censored).fold(0, u64::saturating_add);
-    format!("{}: {} of {all} bound", run.arm, all.saturating_sub(never))
+    format!("{what}: {}", each.collect::<Vec<_>>().join(", "))
+}
+
+/// The class of requests for all cards of a machine.
+const WHOLE: &str = "whole-machine";
+
+/// Requests bound, and requests, of a class or of all.
+fn bound(run: &RunSummary, class: Option<&str>) -> (u64, u64) {
+    let latency = run.tenants.iter().flat_map(|t| &t.latency);
+    let own = latency.filter(|(name, _)| class.is_none_or(|c| c == name.as_str()));
+    let bound = own.filter_map(|(_, phases)| phases.get("bound"));
+    bound.fold((0, 0), |(done, all), l| {
+        let observed = l.count.saturating_sub(l.censored);
+        (done.saturating_add(observed), all.saturating_add(l.count))
+    })
 }

@@ -4,16 +4,18 @@
 //!
 //! - [`findings`]: what a session found, in plain sentences
 //! - [`tables`]: its figures beside the published ones
+//! - [`article`]: what was published, also where nothing was measured
+//! - [`health`]: what host and harness measured of themselves
 //! - [`page`]: the self-contained HTML file
 //! - [`compared`]: a comparison, for the terminal and as Markdown
 //! - [`show`], [`runs`]: a session, and a list of sessions, for the terminal
 
-#[cfg(test)]
-mod browser_tests;
+pub mod article;
 pub mod compared;
 #[cfg(test)]
 mod damage_tests;
 pub mod findings;
+pub mod health;
 mod list;
 pub mod page;
 mod shown;

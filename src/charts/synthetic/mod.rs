@@ -2,14 +2,17 @@
 //!
 //! Never a stand-in for a result: it exists only in tests, and says `synthetic` in every version it writes.
 
+mod damage;
 pub mod play;
+mod series;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rand::rngs::SmallRng;
-use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
+
+pub use damage::damage;
+use series::{calls, usage};
 
 use crate::judge::{self, Judged};
 use crate::observer::audit::AuditFigures;
@@ -20,8 +23,8 @@ use crate::observer::{HarnessUse, Observation};
 use crate::plan::{self, Host, Overrides, Plan};
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
-    Calls, ComponentExit, ComponentRow, Disturbance, HamiKind, HamiSource, Lag, Program, Record,
-    RunInfo, RunSummary, RunWriter, SessionWriter, Summary, UsageRow,
+    ComponentExit, ComponentRow, Disturbance, HamiKind, HamiSource, Lag, Program, Record, RunInfo,
+    RunSummary, RunWriter, SessionWriter, Summary,
 };
 
 /// What a made-up session is to be.
@@ -60,17 +63,6 @@ impl Default for Script {
             play: play::play,
         }
     }
-}
-
-/// A record of a team's task on machine 0 that ran between two times, was stopped, and perhaps bound again.
-#[must_use]
-pub fn stopped_task(
-    team: &str,
-    cards: u32,
-    [running, stopped]: [f64; 2],
-    again: Option<f64>,
-) -> Record {
-    play::task(team, cards, 0, [running, stopped], again.map(|at| (1, at)))
 }
 
 /// An exit of kube-scheduler `secs` into a run.
@@ -235,6 +227,7 @@ impl Script {
             interruptions: 0,
             clock_jumps: Vec::new(),
             harness: HarnessUse::default(),
+            stopped: Vec::new(),
         };
         let facts = RunFacts {
             client_limits: BTreeMap::from([("hami".into(), Some(plan.hami.limit))]),
@@ -256,155 +249,5 @@ impl Script {
         };
         let summary = summarise(plan, &observation, Some(&audit), writer, facts);
         (summary, observation.records)
-    }
-}
-
-/// The 1 s series that the records amount to.
-fn usage(plan: &Plan, records: &[Record], end_secs: f64) -> Vec<UsageRow> {
-    let mut rows = Vec::new();
-    let mut secs = 0.0;
-    while secs <= end_secs {
-        for tenant in &plan.tenants {
-            let held = |from: fn(&crate::run_folder::Attempt) -> Option<f64>,
-                        to: fn(&crate::run_folder::Attempt) -> Option<f64>| {
-                let own = records.iter().filter(|r| r.tenant == tenant.name);
-                own.flat_map(|r| r.attempts.iter().map(move |a| (r, a)))
-                    .filter(|(_, a)| {
-                        from(a).is_some_and(|f| f <= secs) && to(a).is_none_or(|t| t > secs)
-                    })
-                    .map(|(r, _)| r.request.cards)
-                    .sum::<u32>()
-            };
-            let waiting = |r: &&Record| {
-                r.tenant == tenant.name
-                    && r.intended_secs <= secs
-                    && r.first_bind_secs().is_none_or(|at| at > secs)
-            };
-            rows.push(UsageRow {
-                secs,
-                tenant: tenant.name.clone(),
-                quota_cards: tenant.quota.as_ref().map(|q| q.nominal_cards),
-                admitted_cards: held(|a| a.admitted_secs, |a| a.released_secs),
-                bound_cards: held(crate::run_folder::Attempt::bind_secs, |a| a.ended_secs),
-                running_cards: held(|a| a.running_secs, |a| a.ended_secs),
-                pending_experiments: u32::try_from(records.iter().filter(waiting).count()).unwrap(),
-                borrowed_cards: 0.0,
-                lent_cards: 0.0,
-            });
-        }
-        secs += 1.0;
-    }
-    rows
-}
-
-/// The calls that HAMi makes for each pod, as its source has them.
-fn calls(records: &[Record], end_secs: f64) -> Calls {
-    let bound = records
-        .iter()
-        .filter(|r| r.first_bind_secs().is_some_and(|at| at <= end_secs))
-        .count();
-    let bound_pods = u64::try_from(bound).unwrap();
-    let per_pod: [(&str, &str, u64); 7] = [
-        ("hami", "get nodes", 3),
-        ("hami", "patch nodes", 1),
-        ("hami", "patch pods", 2),
-        ("hami", "create pods/binding", 1),
-        ("hami", "create events", 2),
-        ("kube-scheduler", "create events", 1),
-        ("kwok", "patch pods/status", 1),
-    ];
-    let mut calls = Calls {
-        to_secs: end_secs,
-        bound_pods,
-        ..Calls::default()
-    };
-    for (component, call, n) in per_pod {
-        let total = calls.total.entry(component.into()).or_default();
-        total.insert(call.into(), n * bound_pods);
-        if bound_pods > 0 {
-            let each = calls.per_bound_pod.entry(component.into()).or_default();
-            each.insert(call.into(), f64::from(u32::try_from(n).unwrap()));
-        }
-    }
-    calls
-}
-
-/// Does damage to a session's files, another for each `seed`: numbers, words and whole fields of its JSON, lines of its
-/// records and series.
-pub fn damage(session: &Path, seed: u64) {
-    let mut random = SmallRng::seed_from_u64(seed);
-    let mut files = vec![session.join("summary.json")];
-    for run in std::fs::read_dir(session)
-        .unwrap()
-        .flatten()
-        .filter(|e| e.path().is_dir())
-    {
-        files.extend(
-            ["run.json", "jobs.jsonl", "usage.csv", "restarts.jsonl"]
-                .map(|name| run.path().join(name)),
-        );
-    }
-    for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
-        let lines: Vec<String> = if file.extension().is_some_and(|e| e == "json") {
-            vec![warped(&text, &mut random)]
-        } else {
-            let some = |line: &str| match random.random_range(0..20) {
-                0 => warped(line, &mut random),
-                1 => line.replace('1', "-"),
-                2 => String::new(),
-                _ => line.to_owned(),
-            };
-            text.lines().map(some).collect()
-        };
-        std::fs::write(&file, lines.join("\n") + "\n").unwrap();
-    }
-}
-
-/// A JSON text with some of its values replaced by hostile ones of the same type; other text as it is.
-fn warped(text: &str, random: &mut SmallRng) -> String {
-    fn walk(value: &mut serde_json::Value, random: &mut SmallRng) {
-        const NUMBERS: [f64; 7] = [-1.0, 0.0, 1e-300, 1e15, 1e300, -1e300, 0.5];
-        const WORDS: [&str; 5] = [
-            "",
-            "<script>alert(1)</script>",
-            "a\u{0}\u{1b}[31m\nb",
-            "../../etc",
-            "é\u{202e}漢",
-        ];
-        match value {
-            serde_json::Value::Number(_) if random.random_ratio(1, 12) => {
-                let number = NUMBERS[random.random_range(0..NUMBERS.len())];
-                *value = if value.is_u64() {
-                    json!(random.random_range(0..=u32::MAX))
-                } else {
-                    json!(number)
-                };
-            }
-            serde_json::Value::String(_) if random.random_ratio(1, 40) => {
-                *value = json!(WORDS[random.random_range(0..WORDS.len())]);
-            }
-            serde_json::Value::Array(items) => {
-                if random.random_ratio(1, 40) {
-                    items.clear();
-                }
-                for value in items {
-                    walk(value, random);
-                }
-            }
-            serde_json::Value::Object(fields) => {
-                for (_, value) in fields.iter_mut().filter(|(k, _)| *k != "schema") {
-                    walk(value, random);
-                }
-            }
-            _ => {}
-        }
-    }
-    match serde_json::from_str::<serde_json::Value>(text) {
-        Ok(mut value) => {
-            walk(&mut value, random);
-            value.to_string()
-        }
-        Err(_) => text.to_owned(),
     }
 }

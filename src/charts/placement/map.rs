@@ -1,22 +1,18 @@
-//! Every card of every machine at the moment whole machines were asked for, a panel an arm: fragmentation at a glance.
-//!
-//! Which cards a pod holds is in its record, as HAMi noted it. Where it is not, its cards are taken to be others than those
-//! known to be in use, and the small print says so.
+//! An arm's machines and cards at the moment.
 
 use std::collections::BTreeMap;
 
 use plotters::prelude::*;
 
-use super::canvas::{Area, Drawn, Key, Mark, Sketch, Words, bar, spot, write};
-use super::material::{Material, RunMaterial};
-use super::panel::HEAD;
-use super::text::{count, secs, short};
-use super::theme::{GRID, INK, MARGIN, WIDTH, wash};
+use super::super::material::{Material, RunMaterial};
+use super::super::panel::HEAD;
+use super::super::pen::{Area, Drawn, Mark, bar, spot};
+use super::super::text::{count, short};
+use super::super::theme::{GRID, INK, MARGIN, WIDTH, wash};
+use super::super::words::{Words, write};
 use crate::plan::CARDS_PER_NODE;
 use crate::run_folder::Record;
 
-/// The most arms that one picture shows.
-const PANELS: usize = 6;
 /// Machines in a row of the map.
 const COLUMNS: usize = 50;
 /// The most machines whose cards are drawn.
@@ -24,32 +20,25 @@ const NODES: usize = 400;
 /// Room below a row of machines for their numbers.
 const BELOW: i32 = 34;
 
-/// The chart's data.
+/// An arm at the moment.
 #[derive(Debug)]
-pub struct Placement {
-    arms: Vec<Arm>,
-    teams: Vec<(String, RGBColor)>,
-    origin: String,
-}
-
-#[derive(Debug)]
-struct Arm {
-    name: String,
-    moment_secs: f64,
-    nodes: Vec<Node>,
-    asked: usize,
-    placed: usize,
+pub(super) struct Arm {
+    pub name: String,
+    pub moment_secs: f64,
+    pub nodes: Vec<Node>,
+    pub asked: usize,
+    pub placed: usize,
     /// Pods whose cards are not in their records.
-    unknown: usize,
+    pub unknown: usize,
 }
 
 /// A machine at the moment.
 #[derive(Debug, Clone, Default)]
-struct Node {
+pub(super) struct Node {
     /// Cards in use by their UUID: colour, and whether only parts of it are.
-    used: BTreeMap<String, (RGBColor, bool)>,
+    pub used: BTreeMap<String, (RGBColor, bool)>,
     /// Whether a whole machine landed on it by the observation's end.
-    landed: bool,
+    pub landed: bool,
 }
 
 const CARDS: usize = CARDS_PER_NODE as usize;
@@ -73,31 +62,12 @@ impl Node {
     }
 }
 
-impl Placement {
-    /// A chart, if whole machines were asked for by bare pods or under several arms.
-    #[must_use]
-    pub fn of(material: &Material) -> Option<Self> {
-        let shown = material.shown().into_iter().take(PANELS);
-        let arms: Vec<Arm> = shown.filter_map(|run| arm(material, run)).collect();
-        let mut teams: Vec<(String, RGBColor)> = Vec::new();
-        for team in material.runs.iter().flat_map(|r| &r.summary.tenants) {
-            if teams.iter().all(|(name, _)| *name != team.name) {
-                teams.push((team.name.clone(), material.teams.colour(&team.name)));
-            }
-        }
-        (!arms.is_empty()).then(|| Self {
-            arms,
-            teams,
-            origin: material.origin(),
-        })
-    }
-}
-
 fn is_whole_machine(record: &Record) -> bool {
     record.request.cards == CARDS_PER_NODE && record.request.gpumem_mib.is_none()
 }
 
-fn arm(material: &Material, run: &RunMaterial) -> Option<Arm> {
+/// The machines of a run when whole machines were first asked for; `None` if they were not, or over and over.
+pub(super) fn arm(material: &Material, run: &RunMaterial) -> Option<Arm> {
     let plan = &run.run.info.plan;
     // Where a timeline asks for whole machines over and over, no single moment tells much.
     plan.observe_secs?;
@@ -155,7 +125,8 @@ fn number(node: &str) -> Option<usize> {
 }
 
 impl Arm {
-    fn idle(&self) -> usize {
+    /// Cards that no pod holds.
+    pub fn idle(&self) -> usize {
         self.nodes.iter().map(Node::idle).sum()
     }
 
@@ -170,11 +141,11 @@ impl Arm {
 
     fn title(&self) -> String {
         format!(
-            "{}: {} idle cards, {} scattered; {} machines free; {} of {} placed",
+            "{}: {}, {} scattered; {} free; {} of {} placed",
             short(&self.name, 20),
-            self.idle(),
+            count(self.idle() as u64, "idle card"),
             self.scattered(),
-            self.free_machines(),
+            count(self.free_machines() as u64, "machine"),
             self.placed,
             self.asked
         )
@@ -189,11 +160,11 @@ impl Arm {
         ((WIDTH.cast_signed() - 2 * MARGIN) / columns).min(40)
     }
 
-    fn height(&self) -> i32 {
+    pub fn height(&self) -> i32 {
         HEAD + self.rows() * (self.cell() * CARDS_PER_NODE.cast_signed() + BELOW)
     }
 
-    fn draw<DB: DrawingBackend>(&self, body: &Area<DB>, top: i32) -> Drawn {
+    pub fn draw<DB: DrawingBackend>(&self, body: &Area<DB>, top: i32) -> Drawn {
         write(body, (0, top + 22), &self.title(), &Words::bold())?;
         let cell = self.cell();
         let per_row = cell * CARDS_PER_NODE.cast_signed();
@@ -236,93 +207,6 @@ impl Arm {
     }
 }
 
-fn finding(arms: &[Arm]) -> String {
-    let parts: Vec<String> = arms
-        .iter()
-        .take(4)
-        .map(|a| {
-            format!(
-                "{}: {} of {} placed with {} cards idle",
-                a.name,
-                a.placed,
-                a.asked,
-                a.idle()
-            )
-        })
-        .collect();
-    format!("Whole machines, {}", parts.join("; "))
-}
-
-impl Sketch for Placement {
-    fn name(&self) -> String {
-        "placement".into()
-    }
-
-    fn title(&self) -> String {
-        finding(&self.arms)
-    }
-
-    fn legend(&self) -> Vec<Key> {
-        let used = || {
-            self.arms
-                .iter()
-                .flat_map(|a| &a.nodes)
-                .flat_map(|n| n.used.values())
-        };
-        let mut keys = Vec::new();
-        for (name, colour) in &self.teams {
-            for (part, what) in [(false, "a whole card"), (true, "parts of a card")] {
-                if used().any(|card| *card == (*colour, part)) {
-                    let colour = if part { wash(*colour) } else { *colour };
-                    keys.push(Key::new(Mark::Fill, colour, format!("{name}: {what}")));
-                }
-            }
-        }
-        keys.push(Key::new(Mark::Fill, GRID, "idle card"));
-        keys.push(Key::new(
-            Mark::Diamond,
-            INK,
-            "a whole machine landed here later",
-        ));
-        keys
-    }
-
-    fn note(&self) -> String {
-        let moment = self.arms.first().map_or(0.0, |a| a.moment_secs);
-        let unknown: usize = self.arms.iter().map(|a| a.unknown).sum();
-        let assumed = match unknown {
-            0 => String::new(),
-            n => format!(
-                " The cards of {} are not recorded; each is shown on a card of its own.",
-                count(n as u64, "pod")
-            ),
-        };
-        format!(
-            "A column is a machine, a square a card, when whole machines were asked for (at {}). Scattered: idle on \
-             machines in use.{assumed} {}",
-            secs(moment),
-            self.origin
-        )
-    }
-
-    fn height(&self) -> u32 {
-        self.arms
-            .iter()
-            .map(Arm::height)
-            .sum::<i32>()
-            .unsigned_abs()
-    }
-
-    fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
-        let mut top = 0;
-        for arm in &self.arms {
-            arm.draw(body, top)?;
-            top += arm.height();
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -355,7 +239,7 @@ mod tests {
             (22, 1, 14)
         );
         assert_eq!(
-            finding(&[arm]),
+            super::super::finding(&[arm]),
             "Whole machines, spread: 1 of 5 placed with 22 cards idle"
         );
     }

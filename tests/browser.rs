@@ -3,15 +3,20 @@
 //! A server in this test hands out the pages and is the browser's proxy, so that nothing the browser asks for by itself
 //! leaves the machine. A probe page holds the report in frames of 400 and 1400 px and writes into itself how wide they are
 //! and what they fetched.
+//!
+//! Where there is no browser the tests are shown as ignored, with the reason: a main of its own (libtest-mimic) can decide
+//! that when it runs, which an attribute can't.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 
-use crate::charts::synthetic::{Script, exit};
+use headroom::report;
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::{Value, json};
 
 /// Names under which browsers of the Chromium family are installed.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
@@ -111,12 +116,7 @@ fn open(browser: &Path, page: &str) -> Seen {
             .nth(1)
             .and_then(|t| t.split('"').next());
         let value = value.map(str::to_owned);
-        assert!(
-            value.is_some(),
-            "the browser gave no {name}
-{text}
-{log}"
-        );
+        assert!(value.is_some(), "the browser gave no {name}\n{text}\n{log}");
         value.unwrap_or_default()
     };
     Seen {
@@ -139,46 +139,95 @@ impl Seen {
     }
 }
 
-#[test]
-fn a_report_is_clean_in_a_browser() {
-    let Some(browser) = browser() else {
-        outln!(
-            "skipped: none of {} is on the PATH; apt-get install chromium",
-            BROWSERS.join(", ")
-        );
-        return;
+fn main() -> ExitCode {
+    let browser = browser();
+    let kind = match &browser {
+        Some(_) => String::new(),
+        None => format!("skipped: none of {} is on the PATH", BROWSERS.join(", ")),
     };
-    // That the probe can tell: a page with all three faults.
+    let test = |name: &str, run: fn(&Path)| {
+        let browser = browser.clone();
+        let ignored = browser.is_none();
+        let trial = Trial::test(name, move || match browser {
+            Some(browser) => {
+                run(&browser);
+                Ok(())
+            }
+            None => Err(Failed::from("no browser; apt-get install chromium")),
+        });
+        trial.with_kind(&kind).with_ignored_flag(ignored)
+    };
+    let tests = vec![
+        test("the_probe_can_tell", the_probe_can_tell),
+        test(
+            "a_report_on_every_example_is_clean",
+            a_report_on_every_example_is_clean,
+        ),
+        test(
+            "a_report_with_long_words_is_clean",
+            a_report_with_long_words_is_clean,
+        ),
+    ];
+    // Browsers beside each other would need more memory than a small machine has.
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// A page with all three faults.
+fn the_probe_can_tell(browser: &Path) {
     let faulty = "<!doctype html><p style='width:2000px'>wide</p><img src='http://elsewhere.test/a.png'>\
                   <script>console.error('no')</script>";
-    let seen = open(&browser, faulty);
+    let seen = open(browser, faulty);
     assert!(seen.overflows() && !seen.console.is_empty(), "{seen:?}");
     assert!(seen.fetched.contains("elsewhere.test"), "{seen:?}");
+}
 
-    let root = tempfile::tempdir().unwrap();
-    let sessions = [
-        Script {
-            exits: vec![exit(
-                30.0,
-                "a cause that is rather long and never ends in_any_sensible_place_at_all",
-            )],
-            ..Script::default()
-        },
-        Script {
-            folder: "rate",
-            experiment: "rate-limit",
-            builtin: true,
-            repeats: 2,
-            ..Script::default()
-        },
-    ]
-    .map(|script| script.write(root.path()));
-    let out = root.path().join("report.html");
-    super::write(&sessions, &out).unwrap();
-    let seen = open(&browser, &fs::read_to_string(&out).unwrap());
+fn examples() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs/examples");
+    let entries = fs::read_dir(root).unwrap().flatten().map(|e| e.path());
+    let mut sessions: Vec<PathBuf> = entries.filter(|p| p.is_dir()).collect();
+    sessions.sort();
+    sessions
+}
+
+fn report_is_clean(browser: &Path, sessions: &[PathBuf]) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("report.html");
+    report::write(sessions, &out).unwrap();
+    let seen = open(browser, &fs::read_to_string(&out).unwrap());
     assert_eq!(seen.widths.split(' ').count(), 2, "{seen:?}");
     assert!(
         !seen.overflows() && seen.console.is_empty() && seen.fetched.is_empty(),
         "{seen:?}"
     );
+}
+
+fn a_report_on_every_example_is_clean(browser: &Path) {
+    let sessions = examples();
+    assert!(!sessions.is_empty());
+    report_is_clean(browser, &sessions);
+}
+
+/// Causes, names and commands that have no place to break.
+fn a_report_with_long_words_is_clean(browser: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let from = examples().pop().unwrap();
+    let text = fs::read_to_string(from.join("summary.json")).unwrap();
+    let mut summary: Value = serde_json::from_str(&text).unwrap();
+    let long = "a_cause_that_never_ends_in_any_sensible_place_".repeat(5);
+    summary["command"] = json!(["headroom", "bench", long]);
+    summary["meaning"] = json!(long);
+    let run = &mut summary["runs"][0];
+    let run_folder = run["folder"].as_str().unwrap().to_owned();
+    run["disturbed"] = json!([{ "kind": long, "detail": long, "remedy": long }]);
+    run["tenants"][0]["name"] = json!(long);
+    run["restarts"] = json!({ long.clone(): 3 });
+    fs::create_dir(folder.path().join(&run_folder)).unwrap();
+    for entry in fs::read_dir(from.join(&run_folder)).unwrap().flatten() {
+        let to = folder.path().join(&run_folder).join(entry.file_name());
+        fs::copy(entry.path(), to).unwrap();
+    }
+    fs::write(folder.path().join("summary.json"), summary.to_string()).unwrap();
+    report_is_clean(browser, &[folder.path().to_owned()]);
 }

@@ -1,65 +1,15 @@
-//! What a session found, in plain sentences computed from its figures.
+//! What an arm found.
 
 use crate::charts::Material;
 use crate::charts::figures::Repeats;
 use crate::charts::material::RunMaterial;
+use crate::charts::payment::bills;
 use crate::charts::text::{count, percent, secs, thousands, times, whole};
 use crate::judge::Amount;
-use crate::run_folder::HamiKind;
-
-/// The findings, the most important first.
-#[must_use]
-pub fn findings(material: &Material) -> Vec<String> {
-    let arms = material.arms();
-    let mut all = Vec::new();
-    if !material.session.summary.meaning.is_empty() {
-        all.push(format!("In short: {}", material.session.summary.meaning));
-    }
-    for arm in &material.session.summary.arms {
-        let verdict = match arm.shape_holds {
-            Some(true) => "The published shape was seen again",
-            Some(false) => "The published shape was not seen again",
-            None => continue,
-        };
-        let count = |holds| arm.claims.iter().filter(|c| c.holds == holds).count();
-        let (held, judged) = (count(Some(true)), arm.claims.len() - count(None));
-        let open = match count(None) {
-            0 => String::new(),
-            n => format!(", {n} cannot be judged"),
-        };
-        let sentence = format!("{verdict}: {held} of {judged} claims hold{open}.");
-        all.push(of_arm(&arm.name, sentence, arms.len()));
-    }
-    for arm in &arms {
-        let arm = Arm::of(material, arm);
-        let said = [
-            arm.time(),
-            arm.cards(),
-            arm.control_plane(),
-            arm.unbound(),
-            arm.evictions(),
-            arm.restarts(),
-        ];
-        for sentence in said.into_iter().flatten() {
-            all.push(of_arm(arm.name, sentence, arms.len()));
-        }
-    }
-    all.extend(trust(material));
-    all
-}
-
-/// A sentence with its arm before it, where there are several. Teams' names are lower case anyway.
-fn of_arm(arm: &str, sentence: String, arms: usize) -> String {
-    if arms < 2 {
-        return sentence;
-    }
-    let mut rest = sentence.chars();
-    let first = rest.next().map(|c| c.to_lowercase().to_string());
-    format!("{arm}: {}{}", first.unwrap_or_default(), rest.as_str())
-}
+use crate::run_folder::Bill;
 
 /// An arm of the session.
-struct Arm<'a> {
+pub(super) struct Arm<'a> {
     material: &'a Material,
     name: &'a str,
     teams: Vec<Team>,
@@ -76,7 +26,7 @@ struct Team {
 }
 
 impl<'a> Arm<'a> {
-    fn of(material: &'a Material, name: &'a str) -> Self {
+    pub fn of(material: &'a Material, name: &'a str) -> Self {
         let run = material.runs.iter().find(|r| r.summary.arm == name);
         let teams = run.into_iter().flat_map(RunMaterial::working).map(|t| {
             let figure = |key: &str| Repeats::of(material, name, &t.name, key);
@@ -98,6 +48,20 @@ impl<'a> Arm<'a> {
             name,
             teams: teams.collect(),
         }
+    }
+
+    /// What it found, the most important first.
+    pub fn sentences(&self) -> Vec<String> {
+        let all = [
+            self.time(),
+            self.cards(),
+            self.control_plane(),
+            self.unbound(),
+            self.landings(),
+            self.evictions(),
+            self.restarts(),
+        ];
+        all.into_iter().flatten().collect()
     }
 
     /// The team that the others are measured by: the one with most card-seconds set aside.
@@ -214,21 +178,30 @@ impl<'a> Arm<'a> {
             for (class, phases) in &team.latency {
                 if let Some(bound) = phases.get("bound").filter(|l| l.censored > 0) {
                     let done = bound.count.saturating_sub(bound.censored);
-                    parts.push(format!(
-                        "{} of {} {class} requests{of}",
-                        thousands(done),
-                        thousands(bound.count)
-                    ));
+                    let done = match done {
+                        0 => "none".into(),
+                        n => format!("only {}", thousands(n)),
+                    };
+                    let all = thousands(bound.count);
+                    parts.push(format!("{done} of {all} {class} requests{of}"));
                 }
             }
         }
         (!parts.is_empty()).then(|| {
             format!(
-                "Within {} only {} were bound.",
+                "Within {} {} were bound.",
                 secs(run.summary.observed_secs),
                 parts.join(" and ")
             )
         })
+    }
+
+    fn landings(&self) -> Option<String> {
+        let arms = self.material.session.summary.arms.iter();
+        let landings = arms
+            .filter(|a| a.name == self.name)
+            .find_map(|a| a.landings.as_ref())?;
+        Some(format!("{}.", landings.sentence()))
     }
 
     fn evictions(&self) -> Option<String> {
@@ -258,10 +231,19 @@ impl<'a> Arm<'a> {
         } else {
             format!(" (in the first run {})", each.join(", "))
         };
+        let paid = bills(run);
+        let sum = |of: fn(&Bill) -> f64| {
+            paid.iter()
+                .map(|(_, bill)| of(bill))
+                .fold(0.0, |a, b| a + b)
+        };
         Some(format!(
-            "{} in {}{whose}: work stopped so that others could run.",
+            "{} in {}{whose}: work stopped so that others could run. In the first run {} card-seconds of it were lost, and \
+             it then waited for {} card-seconds.",
             count(u64::from(all), "eviction"),
-            count(runs().count() as u64, "run")
+            count(runs().count() as u64, "run"),
+            whole(sum(|b| b.lost_card_seconds)),
+            whole(sum(|b| b.waited_card_seconds))
         ))
     }
 
@@ -287,34 +269,4 @@ impl<'a> Arm<'a> {
             .collect();
         (!each.is_empty()).then(|| format!("Components restarted: {}.", each.join(", ")))
     }
-}
-
-/// What a reader must know before believing the rest.
-fn trust(material: &Material) -> Vec<String> {
-    let summary = &material.session.summary;
-    let mut all = Vec::new();
-    if summary.hami.source == HamiKind::Builtin {
-        all.push("Not HAMi itself but headroom's built-in stand-in placed the pods.".to_owned());
-    }
-    if summary.quick {
-        all.push("A quick first look: times are compressed so much that the control plane's share dominates.".to_owned());
-    }
-    let disturbed = summary
-        .runs
-        .iter()
-        .filter(|r| !r.disturbed.is_empty())
-        .count();
-    let runs = summary.runs.len();
-    all.push(match (disturbed, runs) {
-        (_, 0) => "No run of the session came to its end.".to_owned(),
-        (0, n) => format!(
-            "Undisturbed: host and harness were in order in {}.",
-            count(n as u64, "run")
-        ),
-        (d, n) => format!(
-            "Disturbed: host or harness failed in {d} of {}; see the warnings.",
-            count(n as u64, "run")
-        ),
-    });
-    all
 }

@@ -1,0 +1,135 @@
+//! What was published, experiment by experiment, so that a reader finds each of the article's numbers: also those that no
+//! run at hand has measured.
+//!
+//! The figures come from the experiment files that are part of this program.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::tables::{ArmTable, Row};
+use crate::charts::Material;
+use crate::charts::figures::{Repeats, Unit, words};
+use crate::plan::expect::Published;
+use crate::plan::{self, Experiment};
+
+/// What stands where a figure would have been measured.
+const NOT_RUN: &str = "not run";
+
+/// An experiment: what was published, and how much of it was measured.
+#[derive(Debug, Serialize)]
+pub struct Told {
+    /// Its name.
+    pub name: String,
+    /// What it asks.
+    pub title: String,
+    /// What it does, and what was published.
+    pub description: String,
+    /// Figures of arms that did not run.
+    pub rows: Vec<Row>,
+}
+
+/// The experiment of that name that comes along with headroom.
+#[must_use]
+pub fn experiment(name: &str) -> Option<Experiment> {
+    // Asked for by name only: a summary's text must never make this read a file.
+    let known = plan::names().into_iter().any(|(known, _)| known == name);
+    plan::load(name).ok().filter(|_| known)
+}
+
+/// Tables of what was published of a session's experiment and stands in none of its own `tables`: arms and teams that did
+/// not run, or ran at a size or compression for which nothing was published.
+#[must_use]
+pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
+    let summary = &material.session.summary;
+    let Some(experiment) = experiment(&summary.experiment) else {
+        return Vec::new();
+    };
+    let ran = material.arms();
+    let stands = |p: &Published| {
+        let (team, figure, value) = words_of(p);
+        let mut rows = tables
+            .iter()
+            .filter(|t| p.arm.as_ref().is_none_or(|arm| *arm == t.arm))
+            .flat_map(|t| &t.published);
+        rows.any(|r| r.team == team && r.figure == figure && r.published.as_ref() == Some(&value))
+    };
+    let mut missing: Vec<ArmTable> = Vec::new();
+    for published in experiment.expect.published.iter().filter(|p| !stands(p)) {
+        let arm = published.arm.clone().unwrap_or_default();
+        let team_ran = || {
+            let teams = summary.runs.iter().flat_map(|r| &r.tenants);
+            teams.map(|t| &t.name).any(|name| *name == published.tenant)
+        };
+        let other = (arm.is_empty() || ran.contains(&arm.as_str())) && team_ran();
+        let measured = other.then(|| at_another_size(material, published));
+        let row = row(published, measured.as_deref().unwrap_or(NOT_RUN));
+        match missing.iter_mut().find(|t| t.arm == arm) {
+            Some(table) => table.published.push(row),
+            None => missing.push(ArmTable {
+                arm,
+                runs: 0,
+                published: vec![row],
+                all: Vec::new(),
+            }),
+        }
+    }
+    missing
+}
+
+/// The experiments of which `materials` hold no session.
+#[must_use]
+pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
+    let here: BTreeSet<&str> = materials
+        .iter()
+        .map(|m| m.session.summary.experiment.as_str())
+        .collect();
+    let others = plan::names()
+        .into_iter()
+        .filter(|(name, _)| !here.contains(name.as_str()));
+    let told = others.filter_map(|(name, _)| {
+        let experiment = plan::load(&name).ok()?;
+        Some(Told {
+            name,
+            title: experiment.title,
+            description: experiment.description,
+            rows: experiment
+                .expect
+                .published
+                .iter()
+                .map(|p| row(p, NOT_RUN))
+                .collect(),
+        })
+    });
+    told.collect()
+}
+
+/// What was measured where nothing was published for the size or the compression that ran.
+fn at_another_size(material: &Material, published: &Published) -> String {
+    let key = published.key();
+    let arm = published
+        .arm
+        .as_deref()
+        .or(material.arms().first().copied());
+    let repeats = arm.and_then(|arm| Repeats::of(material, arm, &published.tenant, &key));
+    let measured = repeats.map_or_else(|| "not measured".into(), |r| r.print(Unit::of(&key)));
+    format!("{measured}, at another size or pace")
+}
+
+/// Team, figure and value in words.
+fn words_of(published: &Published) -> (String, String, String) {
+    let key = published.key();
+    let value = Unit::of(&key).print(published.value);
+    (published.tenant.clone(), words(&key), value)
+}
+
+fn row(published: &Published, measured: &str) -> Row {
+    let (team, figure, value) = words_of(published);
+    Row {
+        team,
+        figure,
+        measured: measured.to_owned(),
+        published: Some(value),
+        ratio: None,
+    }
+}
