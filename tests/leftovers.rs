@@ -190,7 +190,7 @@ fn two_runs_at_once_do_not_touch_each_other() {
 }
 
 #[test]
-fn a_component_that_dies_at_start_shows_its_log() {
+fn a_component_that_dies_at_start_shows_its_log_and_the_next_arm_is_tried_all_the_same() {
     let _turn = one_at_a_time();
     let bed = Bed::new();
     let broken = bed.path().join("scheduler");
@@ -199,7 +199,11 @@ fn a_component_that_dies_at_start_shows_its_log() {
     std::fs::set_permissions(&broken, mode).unwrap();
     let output = bed.run(&[
         "bench",
-        "workstation",
+        "quota-unit",
+        "--arm",
+        "memory",
+        "--arm",
+        "cards",
         "--hami",
         "./scheduler",
         "--out",
@@ -213,7 +217,9 @@ fn a_component_that_dies_at_start_shows_its_log() {
     );
     let summary = std::fs::read_to_string(bed.path().join("session/summary.json")).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
-    assert_eq!(summary["failed"][0]["arm"], "default", "{summary}");
+    // The first one's failure did not end the second.
+    assert_eq!(summary["failed"][0]["arm"], "memory", "{summary}");
+    assert_eq!(summary["failed"][1]["arm"], "cards", "{summary}");
     assert_eq!(summary["complete"], false, "{summary}");
     bed.assert_nothing_left();
 }

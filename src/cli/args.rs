@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::{Span, SpanRelativeTo, Unit};
 
@@ -258,8 +259,12 @@ pub struct NightlyArgs {
     pub repeat: u32,
 
     /// Nights to compare with
-    #[arg(long, value_name = "N", default_value_t = baseline::NIGHTS)]
+    #[arg(long, value_name = "N", default_value_t = baseline::NIGHTS, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub nights: usize,
+
+    /// A difference from earlier nights that is meant, e.g. after an update: compare across it
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "TOPIC")]
+    pub across: Vec<Topic>,
 
     /// Declared metrics to use instead of headroom's own
     #[arg(long, value_name = "FILE")]

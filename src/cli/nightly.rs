@@ -81,7 +81,7 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
         if ended.summary.runs.is_empty() {
             continue;
         }
-        night.take(ended.dir, &declared, args.nights, &out)?;
+        night.take(ended.dir, &declared, &args, &out)?;
     }
     if !night.sessions.is_empty() {
         let file = out.join("report.html");
@@ -97,14 +97,19 @@ impl Night {
         &mut self,
         dir: PathBuf,
         declared: &Declared,
-        most: usize,
+        args: &NightlyArgs,
         out: &Path,
     ) -> anyhow::Result<()> {
         let new = [dir.clone()];
         self.sessions.push(dir);
         fs::create_dir_all(out).with_context(|| format!("can't make {}", out.display()))?;
-        let found = nights(Path::new(results::RUNS), Nights(most), &new, &[]).and_then(|base| {
-            let found = crate::compare::compare(&base, &new, declared, &Options::default())?;
+        let options = Options {
+            across: args.across.clone(),
+            disturbed: false,
+        };
+        let (runs, most) = (Path::new(results::RUNS), Nights(args.nights));
+        let found = nights(runs, most, &new, &options.across).and_then(|base| {
+            let found = crate::compare::compare(&base, &new, declared, &options)?;
             Ok((base, found))
         });
         match found {

@@ -95,7 +95,7 @@ pub fn nights(
     if taken.is_empty() {
         return Err(CompareError::NoBaseline(if count == 0 {
             format!(
-                "there is no earlier nightly session of {experiment} in {}; `headroom nightly` makes one",
+                "there is no earlier nightly session of {experiment} in {}; `headroom nightly` makes them, and compares from the second on",
                 runs.display()
             )
         } else {
