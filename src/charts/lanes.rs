@@ -70,6 +70,9 @@ impl Lanes {
         let landed = machines.iter().map(|l| l.landings.len()).sum();
         let with_stops = machines.iter().filter(|l| !l.stops.is_empty()).count();
         let verdict = if run.summary.landings.is_empty() {
+            for lane in &mut machines {
+                lane.doubt();
+            }
             Verdict::Untouched(machines.iter().map(Lane::untouched).sum())
         } else {
             Verdict::Cleared(counts(run))
