@@ -1,6 +1,6 @@
 # The project's commands by name. `just --list` shows them.
 
-# Run an experiment: dedicated, shared, workstation, regimes, or any name from `headroom list`.
+# Run an experiment: dedicated, shared, workstation, regimes, any name from `headroom list`, or all of them.
 bench experiment="regimes" *options:
     cargo run --release -- bench {{experiment}} {{options}}
 

@@ -1,7 +1,7 @@
 //! headroom: a benchmark harness for GPU-sharing policy on Kubernetes.
 //!
 //! Modules in the order data flows: [`plan`] → [`components`] → [`cluster`] → [`tenants`] → [`driver`] → [`observer`]
-//! → [`run_folder`]; [`bench`] runs them one after the other; [`judge`], [`compare`], [`charts`] and [`report`] only
+//! → [`run_folder`]; [`data_plane`] plays image pulls beside them; [`bench`] runs them one after the other; [`judge`], [`compare`], [`charts`] and [`report`] only
 //! read what was recorded. [`conformance`] plays scenarios with two schedulers and compares them. [`extender`] is a program
 //! of its own (the built-in stand-in for HAMi) that nothing else imports, and so is
 //! [`clearer`] (the node clearer).
@@ -17,6 +17,7 @@ pub mod cluster;
 pub mod compare;
 pub mod components;
 pub mod conformance;
+pub mod data_plane;
 pub mod driver;
 pub mod extender;
 pub mod judge;

@@ -24,3 +24,16 @@ macro_rules! errln {
         let _ = writeln!(std::io::stderr(), $($arg)*);
     }};
 }
+
+/// An error with its causes; those that it already quotes are not said again.
+pub fn in_one(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}

@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use headroom::run_folder::{ArmSummary, Session};
+use headroom::run_folder::{ArmSummary, RunSummary, Session};
 use support::{Bed, messages, one_at_a_time, say};
 
 /// Runs an experiment of the repository with its text changed, on the built-in extender; the session.
@@ -185,8 +185,14 @@ fn a_burst_that_others_are_stopped_for_waits_less_and_these_get_a_bill() {
         ("at_secs: 10", "at_secs: 1"),
         ("observe_secs: 600", "observe_secs: 90"),
         ("linger_secs: 60", "linger_secs: 5"),
+        // The others' tasks, too, have an image, so that several pods of one are on each machine.
+        (
+            "          cuda_init_secs: 2 #",
+            "          image_gb: 20\n          pull_gbit_per_sec: 0.5\n          cuda_init_secs: 2 #",
+        ),
     ];
-    let options = ["--nodes", "10", "--arm", "evict", "--arm", "wait"];
+    let arms_of_it = ["evict", "wait", "data-plane"].map(|arm| ["--arm", arm]);
+    let options = [&["--nodes", "10"][..], arms_of_it.as_flattened()].concat();
     let session = run(&bed, "burst", &changes, &options);
     assert_shape_holds(arms(&session)["wait"]);
     let run = |arm: &str| {
@@ -203,4 +209,60 @@ fn a_burst_that_others_are_stopped_for_waits_less_and_these_get_a_bill() {
     });
     assert_eq!(stops as usize, evict.stops.len());
     assert!(lost > 0.0, "{:?}", evict.stops);
+    assert_data_plane_was_played(&session, run("data-plane"));
+}
+
+/// Nothing is faster than the data plane that was set, a machine pulls an image once, and cards are held until released.
+fn assert_data_plane_was_played(session: &Session, run: &RunSummary) {
+    // Of what is written into the pods.
+    const ROUNDING: f64 = 0.001;
+    let loaded = session.run(&run.folder).expect("a readable run");
+    let mut pods = Vec::new();
+    let mut longest_stop = 0.0_f64;
+    for record in &loaded.records {
+        let played = record.data_plane.expect("every record has it");
+        for attempt in &record.attempts {
+            // What is seen is seen late, and the audit log's stamp is not: the differences are at least the real ones.
+            let Some(bound) = attempt.bound_audit_secs else {
+                continue;
+            };
+            if let Some(useful) = attempt.useful_secs {
+                assert!(
+                    useful - bound + ROUNDING >= played.prepare_secs(),
+                    "{attempt:?}"
+                );
+            }
+            if let Some((told, ended)) = attempt.told_secs.zip(attempt.ended_secs) {
+                longest_stop = longest_stop.max((ended - told) / played.stop_secs());
+            }
+            if let Some(running) = attempt.running_secs {
+                let node = attempt.node.clone().unwrap_or_default();
+                let image = played.image(&record.tenant, &record.class);
+                let image = (node, image.expect("all have one"));
+                pods.push((image, bound, running, played.pull_secs));
+            }
+        }
+    }
+    assert!(
+        longest_stop >= 0.9,
+        "the longest stop took {longest_stop} of its time"
+    );
+    pods.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut wanted = BTreeMap::new();
+    let mut found = 0;
+    for (image, bound, running, pull) in pods {
+        let first = *wanted.entry(image).or_insert(bound);
+        assert!(
+            running - first + ROUNDING >= pull,
+            "{running} - {first} < {pull}"
+        );
+        found += usize::from(running - bound < pull / 2.0);
+    }
+    assert!(found > 0, "nobody found an image that was there");
+    let team = run.tenants.iter().find(|t| t.name == "research");
+    let phases = &team.expect("the team").latency["whole-machine"];
+    assert_eq!(phases["useful"].count, phases["bound"].count);
+    assert!(run.stops.iter().all(|s| s.useful_again_secs.is_some()));
+    let data_plane = loaded.info.plan.data_plane;
+    assert!(data_plane.is_some_and(|d| d.compressed_by > 1.0));
 }

@@ -211,5 +211,9 @@ fn a_component_that_dies_at_start_shows_its_log() {
         text.contains("hami") && text.contains("no cards found here"),
         "{text}"
     );
+    let summary = std::fs::read_to_string(bed.path().join("session/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["failed"][0]["arm"], "default", "{summary}");
+    assert_eq!(summary["complete"], false, "{summary}");
     bed.assert_nothing_left();
 }

@@ -69,6 +69,47 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn durations_that_make_no_sense_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    for bad in ["16", "0h", "-2h", "soon", "h", "1y", "NaNh", ""] {
+        let option = format!("--soak={bad}");
+        refused(dir, &["bench", "quota-unit", &option], &["16h"]);
+    }
+    refused(dir, &["bench", "--soak=8d"], &["--soak", "604800"]);
+    let short = ["bench", "regimes", "--soak=5m"];
+    refused(
+        dir,
+        &short,
+        &["--soak", "too short", "5 min", "takes about"],
+    );
+    let both = ["bench", "--soak=16h", "--repeat=2"];
+    refused(dir, &both, &["--soak", "--repeat"]);
+    refused(dir, &["bench", "--soak=16h", "--keep"], &["--keep"]);
+    let text = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/manifests/experiments/quota-unit.yaml"
+    ));
+    let text = text
+        .expect("the file")
+        .replace("observe_secs: 120", "observe_secs: 120\nsoak_secs: 10");
+    std::fs::write(dir.join("mine.yaml"), text).expect("a file");
+    let parts = ["mine.yaml", "soak_secs", "too short"];
+    refused(dir, &["bench", "mine.yaml"], &parts);
+}
+
+#[test]
+fn all_refuses_what_is_about_one_experiment() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    for option in [["--arm", "spread"], ["--compress", "600"], ["--soak", "1h"]] {
+        let args = [&["bench", "all"][..], &option].concat();
+        refused(dir, &args, &[option[0], "does not go with all"]);
+    }
+    refused(dir, &["bench", "all", "--nodes", "0"], &["--nodes"]);
+}
+
+#[test]
 fn timelines_that_make_no_sense_are_refused_with_file_line_and_field() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
@@ -285,6 +326,57 @@ fn a_dry_run_prints_the_plan_and_starts_nothing() {
         assert!(text.contains(part), "{part:?} is not in: {text}");
     }
     assert!(!folder.path().join("runs").exists());
+}
+
+#[test]
+fn a_dry_run_of_all_says_how_long_every_experiment_takes_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["bench", "all", "--dry-run", "--quick", "--nodes", "50"];
+    let output = headroom(folder.path(), &args);
+    assert!(output.status.success(), "{}", messages(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let list = headroom(folder.path(), &["list"]);
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    let names = list.lines().filter(|line| !line.starts_with(' '));
+    let names: Vec<&str> = names.filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(names.len() >= 9, "{list}");
+    for name in names {
+        assert!(text.contains(&format!("experiment  {name} ")), "{name}");
+    }
+    let end = text.lines().last().unwrap_or_default();
+    assert!(
+        end.starts_with("in all: ") && end.contains(" runs, about "),
+        "{end}"
+    );
+    assert!(!folder.path().join("runs").exists());
+}
+
+#[test]
+fn at_a_size_that_an_experiment_cannot_have_all_leaves_that_one_out_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["bench", "all", "--nodes", "10", "--dry-run"];
+    let output = headroom(folder.path(), &args);
+    let notes = messages(&output);
+    assert!(output.status.success(), "{notes}");
+    assert!(notes.contains("note: regimes is left out"), "{notes}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("experiment  quota-unit "), "{text}");
+    assert!(!text.contains("experiment  regimes "), "{text}");
+}
+
+#[test]
+fn a_dry_run_of_a_soak_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["bench", "quota-unit", "--soak", "1h30m", "--dry-run"];
+    let output = headroom(folder.path(), &args);
+    assert!(output.status.success(), "{}", messages(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in [
+        "as many runs as end within 90 min 00 s",
+        "in all: as many runs",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::run_folder::{Bill, Latency, Percentile, RunSummary};
 type Value = fn(&Bill) -> String;
 
 /// Rows about what a team paid for others' room: label and value.
-pub const ROWS: [(&str, Value); 5] = [
+pub const ROWS: [(&str, Value); 6] = [
     ("  by Kueue / clearer / other", |b| {
         format!("{} / {} / {}", b.by_kueue, b.by_clearer, b.by_other)
     }),
@@ -22,6 +22,9 @@ pub const ROWS: [(&str, Value); 5] = [
     }),
     ("  until bound again p50 / max, s", |b| {
         spread(b.rebound.as_ref())
+    }),
+    ("  until useful again p50 / max, s", |b| {
+        spread(b.useful_again.as_ref())
     }),
     ("  until done again p50 / max, s", |b| {
         spread(b.done_again.as_ref())

@@ -67,7 +67,7 @@ pub fn judge(
         }
         summary.landings = judge::landings(clearer, records, &decisions, clock.zero_wall());
     }
-    judge::who_pays(summary, records, &decisions);
+    judge::who_pays(summary, records, &decisions, clock.zero_wall());
 }
 
 fn leads(decisions: &Path) -> bool {

@@ -1,6 +1,7 @@
 //! What the components' exits mean for a run: restarts, a lost substrate, lines of `restarts.jsonl`.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use crate::cluster::{self, Cause, Exit};
 use crate::observer::Clock;
@@ -18,8 +19,8 @@ pub fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
     restarts
 }
 
-/// The substrate has no supervisor: what ends there is not started again.
-fn restarted(exit: &Exit) -> bool {
+/// Whether it was a restart. The substrate has no supervisor: what ends there is not started again.
+pub fn restarted(exit: &Exit) -> bool {
     exit.cause != Cause::Stopped && cluster::SUPERVISED.contains(&exit.component.as_str())
 }
 
@@ -49,15 +50,18 @@ pub fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
     })
 }
 
-/// An exit as the run's folder has it.
-pub fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
-    let zero = clock.instant_at(0.0);
-    let secs = match exit.instant.checked_duration_since(zero) {
+/// Seconds since `zero`; negative: before it.
+pub fn secs_of(exit: &Exit, zero: Instant) -> f64 {
+    match exit.instant.checked_duration_since(zero) {
         Some(after) => after.as_secs_f64(),
         None => -zero.duration_since(exit.instant).as_secs_f64(),
-    };
+    }
+}
+
+/// An exit as the run's folder has it.
+pub fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
     ComponentExit {
-        secs,
+        secs: secs_of(exit, clock.instant_at(0.0)),
         component: exit.component.clone(),
         pid: exit.pid.unsigned_abs(),
         cause: format!("{} ({})", exit.cause.name(), exit.how()),

@@ -58,6 +58,6 @@ async fn prepare(
 ) {
     for team in teams.filter(|team| !team.stages.is_empty()) {
         driver.play(team, clock.now_secs()).await;
-        observer.all_bound(&[&team.name]).await;
+        observer.all_placed(&[&team.name]).await;
     }
 }

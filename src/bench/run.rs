@@ -19,7 +19,8 @@ use super::frozen;
 use super::play::play;
 use super::progress::Progress;
 use super::stalls::inject;
-use crate::cluster::{self, Cluster, Programs};
+use crate::cluster::{self, Cluster, Exit, Programs};
+use crate::data_plane;
 use crate::driver::Driver;
 use crate::judge;
 use crate::machine::Fingerprint;
@@ -73,7 +74,20 @@ pub struct Job<'a> {
     pub keep: bool,
 }
 
-/// Does one run; its summary and its records.
+/// A run that came to its end.
+#[derive(Debug)]
+pub struct Done {
+    /// Its part of the summary.
+    pub summary: RunSummary,
+    /// Its records.
+    pub records: Vec<Record>,
+    /// How its components ended.
+    pub exits: Vec<Exit>,
+    /// When its clock started.
+    pub zero: Instant,
+}
+
+/// Does one run.
 ///
 /// When `cancel` is cancelled the run ends early with what it has, and its summary says so.
 ///
@@ -85,7 +99,7 @@ pub async fn run(
     session: &SessionWriter,
     machine: &Fingerprint,
     cancel: &CancellationToken,
-) -> anyhow::Result<(RunSummary, Vec<Record>)> {
+) -> anyhow::Result<Done> {
     let started = Instant::now();
     let mut info = run_info(bench, job, machine)?;
     let writer = Arc::new(session.run(&job.folder, &info)?);
@@ -177,7 +191,12 @@ pub async fn run(
         &clock,
         &mut summary,
     );
-    Ok((summary, observation.records))
+    Ok(Done {
+        summary,
+        records: observation.records,
+        exits,
+        zero: clock.instant_at(0.0),
+    })
 }
 
 /// Brings up a cluster for `plan` with a line of progress at each step.
@@ -228,7 +247,16 @@ async fn observe(
     });
     let observer = Observer::start(client, clock.clone(), plan, writer.clone(), pids).await?;
     let observer = Arc::new(observer);
-    let driver = Driver::new(client.clone(), clock.clone(), observer.clone());
+    // Before anything is submitted: what is bound waits for it.
+    let _player = match &plan.data_plane {
+        Some(_) => {
+            let client = cluster.client(data_plane::USER_AGENT).await?;
+            Some(data_plane::Player::start(client).await?)
+        }
+        None => None,
+    };
+    let data_plane = plan.data_plane.clone();
+    let driver = Driver::new(client.clone(), clock.clone(), observer.clone(), data_plane);
     let mut progress = Progress::new(plan, plan::expected_secs(plan));
     let before = Mark::now(&cluster.components());
 
@@ -247,7 +275,12 @@ async fn observe(
     let glance = async {
         loop {
             tokio::time::sleep(GLANCE).await;
-            progress.show(&observer.live(), restarts(&cluster.exits()).values().sum());
+            let exits = cluster.exits();
+            progress.show(&observer.live(), restarts(&exits).values().sum());
+            if lost_substrate(&exits).is_some() {
+                // Nothing more will come of it.
+                break;
+            }
         }
     };
     let (all_done, interrupted) = tokio::select! {

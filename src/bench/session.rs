@@ -1,19 +1,22 @@
-//! A session: one command's runs, arms interleaved, and its summary.
+//! A session: one experiment's runs, arms interleaved, and its summary. A run that fails ends neither its arm nor the others.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
-use super::run::{self, Bench, Job};
-use super::table;
-use super::verdicts::verdicts;
+use super::exits::secs_of;
+use super::run::{self, Bench, Done, Job};
+use super::turns::{Turn, Turns};
+use super::{soak, table, verdicts};
 use crate::judge::{self, Judged};
 use crate::machine;
+use crate::out::in_one;
 use crate::plan::expect::Expect;
-use crate::plan::{Host, Plan};
+use crate::plan::{self, Host, Plan};
 use crate::run_folder::summary::SCHEMA;
-use crate::run_folder::{SessionWriter, Summary};
+use crate::run_folder::{FailedRun, SessionWriter, Summary, WriteError};
 
 /// What a session is to do.
 #[derive(Debug, Clone)]
@@ -42,6 +45,12 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// Whether any run failed.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        !self.summary.failed.is_empty()
+    }
+
     /// Whether any run was disturbed.
     #[must_use]
     pub fn disturbed(&self) -> bool {
@@ -52,93 +61,184 @@ impl Ended {
     }
 }
 
-/// Does the runs one after the other and prints each run's table.
+/// Does the runs one after the other and prints each run's table. A run that fails is said and recorded, and the next one
+/// begins.
 ///
 /// # Errors
-/// If a run cannot be brought up or its folder cannot be written. What was done before stays readable.
+/// If the session's or a run's folder cannot be written: the others' could not either. What was done before stays readable.
 pub async fn session(
     bench: &Bench,
     order: &Order,
     cancel: &CancellationToken,
 ) -> anyhow::Result<Ended> {
-    let started = jiff::Timestamp::now();
-    let mut summary = Summary {
-        schema: SCHEMA,
-        headroom: env!("CARGO_PKG_VERSION").into(),
-        experiment: order.experiment.clone(),
-        started: started.to_string(),
-        command: order.command.clone(),
-        hami: bench.hami.clone(),
-        compress: order.plans.first().map_or(1.0, |plan| plan.compress),
-        quick: order.plans.iter().any(|plan| plan.quick),
-        complete: false,
-        runs: Vec::new(),
-        arms: Vec::new(),
-        meaning: String::new(),
-    };
-    let writer = match &order.host.out {
-        Some(dir) => SessionWriter::create(dir, &summary)?,
-        None => under_runs(started, &summary)?,
-    };
-    let dir = writer.dir().to_owned();
+    let mut going = Going::start(bench, order)?;
+    let dir = going.writer.dir().to_owned();
     errln!("session folder: {}", dir.display());
     let disk = dir.clone();
     let machine = tokio::task::spawn_blocking(move || machine::fingerprint(&disk))
         .await
         .context("looking at the machine")?;
 
-    let runs = interleaved(&order.plans);
-    let last = runs.len();
-    let mut interrupted = false;
-    let mut judged = Vec::new();
-    for (number, (plan, repeat)) in (1..).zip(runs) {
+    let started = Instant::now();
+    let mut turns = Turns::new(&order.plans);
+    let last = turns.count();
+    for number in 1.. {
+        let Some(turn) = turns.next(started.elapsed().as_secs_f64()) else {
+            break;
+        };
+        let Turn { plan, repeat, .. } = turn;
         let job = Job {
             plan,
             host: &order.host,
             repeat,
             folder: format!("{}-{repeat}", plan.arm),
-            keep: order.host.keep && number == last,
+            keep: order.host.keep && Some(number) == last,
         };
+        let (place, hami) = (place(&going, last), bench.hami.label());
         errln!(
-            "run {number} of {last}: arm {}, repeat {repeat}; {}",
-            plan.arm,
-            bench.hami.label()
+            "run {number} {place}: arm {}, repeat {repeat}; {hami}",
+            plan.arm
         );
-        let (done, records) = run::run(bench, &job, &writer, &machine, cancel).await?;
-        let shown = table::run_table(&done, plan, &summary);
-        interrupted = cancel.is_cancelled();
-        if !interrupted {
-            judged.push(Judged::new(&done, &records));
+        let began = Instant::now();
+        let done = run::run(bench, &job, &going.writer, &machine, cancel).await;
+        going.interrupted = cancel.is_cancelled();
+        match done {
+            Ok(done) => {
+                turns.ended(turn, began.elapsed().as_secs_f64());
+                going.take(done, plan)?;
+            }
+            // It failed for being stopped.
+            Err(_) if going.interrupted => {}
+            Err(error) if is_of_files(&error) => return Err(error),
+            Err(error) => {
+                going.failed(&job, &error)?;
+                if turns.failed(turn) {
+                    errln!("arm {} is given up: it failed again", plan.arm);
+                }
+            }
         }
-        summary.runs.push(done);
-        summary.arms = judge::arms(&order.expect, &judged);
-        summary.meaning = judge::meaning(&order.expect, &summary.arms);
-        summary.complete = number == last && !interrupted;
-        writer.summary(&summary)?;
-        outln!("{shown}");
-        if interrupted {
+        if going.interrupted {
             break;
         }
     }
-    outln!("{}", verdicts(&summary));
-    Ok(Ended {
-        summary,
-        dir,
-        interrupted,
-    })
+    going.end()
 }
 
-/// Every run with its repeat, arms taking turns (A B A B) so that a slow drift of the machine touches all alike.
-fn interleaved(plans: &[Plan]) -> Vec<(&Plan, u32)> {
-    let most = plans.iter().map(|plan| plan.repeats).max().unwrap_or(0);
-    (1..=most)
-        .flat_map(|repeat| {
-            plans
-                .iter()
-                .filter(move |p| repeat <= p.repeats)
-                .map(move |p| (p, repeat))
+/// Whether a file could not be written.
+fn is_of_files(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain();
+    causes.any(|cause| cause.downcast_ref::<WriteError>().is_some())
+}
+
+/// The run's place among all, for its first line.
+fn place(going: &Going<'_>, last: Option<u32>) -> String {
+    match (last, &going.soak) {
+        (Some(last), _) => format!("of {last}"),
+        (None, Some(soak)) => format!(
+            "({} of {})",
+            plan::minutes(going.started.elapsed().as_secs_f64()),
+            plan::minutes(soak.asked_secs())
+        ),
+        (None, None) => String::new(),
+    }
+}
+
+/// A session under way.
+struct Going<'a> {
+    order: &'a Order,
+    writer: SessionWriter,
+    started: Instant,
+    summary: Summary,
+    judged: Vec<Judged>,
+    soak: Option<soak::Log>,
+    interrupted: bool,
+}
+
+impl<'a> Going<'a> {
+    /// Makes the session's folder.
+    fn start(bench: &Bench, order: &'a Order) -> anyhow::Result<Self> {
+        let started = jiff::Timestamp::now();
+        let first = order.plans.first();
+        let summary = Summary {
+            schema: SCHEMA,
+            headroom: env!("CARGO_PKG_VERSION").into(),
+            experiment: order.experiment.clone(),
+            started: started.to_string(),
+            command: order.command.clone(),
+            hami: bench.hami.clone(),
+            compress: first.map_or(1.0, |plan| plan.compress),
+            quick: order.plans.iter().any(|plan| plan.quick),
+            complete: false,
+            runs: Vec::new(),
+            failed: Vec::new(),
+            soak: None,
+            arms: Vec::new(),
+            meaning: String::new(),
+        };
+        let writer = match &order.host.out {
+            Some(dir) => SessionWriter::create(dir, &summary)?,
+            None => under_runs(started, &summary)?,
+        };
+        Ok(Self {
+            order,
+            writer,
+            started: Instant::now(),
+            summary,
+            judged: Vec::new(),
+            soak: first.and_then(|plan| plan.soak_secs).map(soak::Log::new),
+            interrupted: false,
         })
-        .collect()
+    }
+
+    /// Takes up a run that came to its end, or was cut short by the user.
+    fn take(&mut self, done: Done, plan: &Plan) -> Result<(), WriteError> {
+        let shown = table::run_table(&done.summary, plan, &self.summary);
+        if !self.interrupted {
+            self.judged.push(Judged::new(&done.summary, &done.records));
+        }
+        if let Some(soak) = &mut self.soak {
+            let zero_secs = done.zero.saturating_duration_since(self.started);
+            let exits = done.exits.into_iter();
+            let exits: Vec<_> = exits.map(|e| (secs_of(&e, done.zero), e)).collect();
+            soak.add(&done.summary, zero_secs.as_secs_f64(), &exits);
+            self.writer.restarts(soak.rows())?;
+            self.summary.soak = Some(soak.sum(self.started.elapsed().as_secs_f64()));
+        }
+        self.summary.runs.push(done.summary);
+        self.summary.arms = judge::arms(&self.order.expect, &self.judged);
+        self.summary.meaning = judge::meaning(&self.order.expect, &self.summary.arms);
+        self.writer.summary(&self.summary)?;
+        outln!("{shown}");
+        Ok(())
+    }
+
+    fn failed(&mut self, job: &Job<'_>, error: &anyhow::Error) -> Result<(), WriteError> {
+        let failed = FailedRun {
+            arm: job.plan.arm.clone(),
+            repeat: job.repeat,
+            folder: job.folder.clone(),
+            error: in_one(error),
+        };
+        errln!("headroom: {}", verdicts::of_failed(&failed));
+        self.summary.failed.push(failed);
+        self.writer.summary(&self.summary)
+    }
+
+    /// Says what all runs say together.
+    fn end(mut self) -> anyhow::Result<Ended> {
+        self.summary.complete = !self.interrupted && self.summary.failed.is_empty();
+        self.writer.summary(&self.summary)?;
+        outln!("{}", verdicts::verdicts(&self.summary));
+        if let Some(soak) = &self.summary.soak {
+            let published = plan::published_restarts_per_hour();
+            outln!("{}", soak::text(soak, &self.summary.runs, published));
+        }
+        Ok(Ended {
+            summary: self.summary,
+            dir: self.writer.dir().to_owned(),
+            interrupted: self.interrupted,
+        })
+    }
 }
 
 /// A new folder under `runs/`, named by time and experiment; a number is added where two sessions start in one second.

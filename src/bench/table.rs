@@ -22,6 +22,10 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
         plan.not_comparable(),
         session.hami.label(),
     );
+    if let Some(data_plane) = &plan.data_plane {
+        let by = data_plane.compressed_by;
+        let _ = writeln!(text, "data plane: played, its seconds divided by {by}");
+    }
     text += &teams_table(run, plan);
     let _ = writeln!(text, "\nrestarts: {}", bill::restarts(run));
     if let Some(lag) = run.accuracy.watch_lag_ms {
@@ -94,8 +98,9 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
             ratio(published(t, "makespan_secs"), base)
         })
     });
-    row("  ideal (no control plane)", &|t| beside(t, t.ideal_secs));
-    row("  control plane's share", &|t| {
+    let [ideal, share] = beyond_ideal(plan);
+    row(ideal, &|t| beside(t, t.ideal_secs));
+    row(share, &|t| {
         secs(
             t.makespan_secs
                 .zip(t.ideal_secs)
@@ -116,6 +121,9 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
     row("card-seconds running", &|t| {
         whole(Some(t.card_seconds.running))
     });
+    row("card-seconds at useful work", &|t| {
+        whole(t.card_seconds.useful)
+    });
     row("  ideal of the timeline", &|t| {
         whole(Some(t.card_seconds.ideal))
     });
@@ -126,14 +134,7 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
         )
     });
     row("experiments (failed, unfinished)", &|t| {
-        let team = plan.tenants.iter().find(|team| team.name == t.name);
-        let mut groups = team.into_iter().flat_map(TenantPlan::groups);
-        // Work without an end is not left over when the run ends.
-        if groups.any(|group| group.run_secs.is_none()) {
-            format!("{} ({}, endless)", t.experiments, t.failed)
-        } else {
-            format!("{} ({}, {})", t.experiments, t.failed, t.unfinished)
-        }
+        experiments(t, plan)
     });
     row("evictions", &|t| t.evictions.to_string());
     for (label, value) in &bill::ROWS {
@@ -143,16 +144,47 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
     classes.sort();
     classes.dedup();
     for class in classes {
-        for (phase, label) in [("bound", "submit → bound"), ("bind", "pod → bound")] {
+        for (phase, label) in WAITS {
+            let wait = |t: &TenantSummary| t.latency.get(class)?.get(phase).map(latency);
             row(&format!("{class}: {label} p50 / p95, s"), &|t| {
-                t.latency
-                    .get(class)
-                    .and_then(|phases| phases.get(phase))
-                    .map_or(NOTHING.into(), latency)
+                wait(t).unwrap_or(NOTHING.into())
             });
         }
     }
     table.to_string()
+}
+
+/// Waits that are shown for each class: phase and label. Those for useful work are there in a run with a data plane only.
+const WAITS: [(&str, &str); 4] = [
+    ("bound", "submit → bound"),
+    ("useful", "submit → useful work"),
+    ("bind", "pod → bound"),
+    ("prepare", "bound → useful work"),
+];
+
+/// What the ideal leaves out, and so what is measured beyond it.
+fn beyond_ideal(plan: &Plan) -> [&'static str; 2] {
+    match plan.data_plane {
+        None => ["  ideal (no control plane)", "  control plane's share"],
+        Some(_) => [
+            "  ideal (no control or data plane)",
+            "  control and data plane's share",
+        ],
+    }
+}
+
+fn experiments(team: &TenantSummary, plan: &Plan) -> String {
+    let own = plan.tenants.iter().find(|t| t.name == team.name);
+    let mut groups = own.into_iter().flat_map(TenantPlan::groups);
+    // Work without an end is not left over when the run ends.
+    if groups.any(|group| group.run_secs.is_none()) {
+        format!("{} ({}, endless)", team.experiments, team.failed)
+    } else {
+        format!(
+            "{} ({}, {})",
+            team.experiments, team.failed, team.unfinished
+        )
+    }
 }
 
 /// Who spends its client limit on what: API calls per bound pod, and the rate of binds that each limit allows.
@@ -276,3 +308,7 @@ pub(super) fn percentile(value: Percentile) -> String {
         Percentile::TooFew => "n < 20".into(),
     }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

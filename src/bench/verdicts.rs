@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::{NOTHING, percentile};
-use crate::run_folder::Summary;
+use crate::run_folder::{FailedRun, Summary};
 
 /// Renders what the session's runs say together: for each arm its figures over the repeats beside those published, and
 /// whether the published shape was seen.
@@ -45,7 +45,22 @@ pub fn verdicts(session: &Summary) -> String {
     if !session.meaning.is_empty() {
         let _ = writeln!(text, "in short: {}", session.meaning);
     }
+    for run in &session.failed {
+        let _ = writeln!(text, "FAILED {}", of_failed(run));
+    }
     text
+}
+
+/// A run that failed, in a sentence; last lines of a component's log may follow.
+#[must_use]
+pub fn of_failed(run: &FailedRun) -> String {
+    let FailedRun {
+        arm,
+        repeat,
+        folder,
+        error,
+    } = run;
+    format!("arm {arm}, repeat {repeat} (what it recorded is in {folder}): {error}")
 }
 
 #[cfg(test)]
@@ -82,6 +97,7 @@ mod tests {
             "small.bound_p95_secs: measured 2.00 (1.50 to 3.00), published 4.97",
             "NO  small tasks wait (2 is less than 4)",
             "in short: pack them",
+            "FAILED arm default, repeat 2 (what it recorded is in default-2): etcd does not answer",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }

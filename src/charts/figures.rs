@@ -42,6 +42,7 @@ impl Unit {
         match self {
             Self::Secs => secs(value),
             Self::CardSecs => format!("{} card·s", whole(value)),
+            Self::Count if value.fract() != 0.0 && value.abs() < 1000.0 => format!("{value:.2}"),
             Self::Count => whole(value),
             Self::Share => percent(value),
         }
@@ -62,6 +63,7 @@ pub fn words(key: &str) -> String {
         "card_seconds_admitted" => "admitted (quota held)",
         "card_seconds_bound" => "bound",
         "card_seconds_running" => "running",
+        "card_seconds_useful" => "at useful work",
         "card_seconds_borrowed" => "borrowed",
         "card_seconds_lent" => "lent",
         "card_seconds_ideal" => "ideal of the timeline",
@@ -69,6 +71,8 @@ pub fn words(key: &str) -> String {
         "bound_count" => "requests bound",
         "bound_p50_secs" => "submit → bound, p50",
         "bound_p95_secs" => "submit → bound, p95",
+        "useful_p50_secs" => "submit → useful work, p50",
+        "useful_p95_secs" => "submit → useful work, p95",
         "bound_p99_secs" => "submit → bound, p99",
         "bound_max_secs" => "submit → bound, longest",
         "admitted_at_once" => "requests holding quota at once",
@@ -77,11 +81,14 @@ pub fn words(key: &str) -> String {
         "admitted_cards_at_once" => "cards holding quota at once",
         "evictions" => "tasks stopped for others",
         "landed_right" => "on the machine cleared for them",
+        "landed_free" => "on a machine that fell empty",
         "landed_wrong" => "on a machine not cleared for them",
         "landed_never" => "on no machine",
         "not_landed_right" => "not on the machine cleared for them",
         "landed_right_share" => "share on the machine cleared for them",
-        "landed_wrong_share" => "share on a machine not cleared for them",
+        "landed_elsewhere_share" => "share on another machine than the one cleared for them",
+        "restarts" => "restarts of components",
+        "restarts_per_hour" => "restarts of components, an hour",
         "clearing_p50_secs" => "clearing begun → bound, p50",
         other => other,
     };
@@ -117,6 +124,7 @@ pub fn more(run: &RunSummary) -> Figures {
         let plain = [
             ("ideal_secs", team.ideal_secs),
             ("card_seconds_running", Some(cards.running)),
+            ("card_seconds_useful", cards.useful),
             ("card_seconds_borrowed", Some(cards.borrowed)),
             ("card_seconds_lent", Some(cards.lent)),
         ];
@@ -188,10 +196,13 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Collects a figure; `None` if no run of the arm has it.
+    /// Collects a team's figure, or with no team one of the whole run; `None` if no run of the arm has it.
     #[must_use]
     pub fn of(material: &Material, arm: &str, team: &str, key: &str) -> Option<Self> {
-        let name = format!("{team}.{key}");
+        let name = match team {
+            "" => key.to_owned(),
+            _ => format!("{team}.{key}"),
+        };
         let runs = || material.runs.iter().filter(|r| r.summary.arm == arm);
         let published = runs().find_map(|run| run.published(team, key));
         // Of landings, which are rare events, the median of runs says nothing: all runs are counted together.
@@ -236,14 +247,20 @@ impl Repeats {
         }
     }
 
+    /// The median, if it is not only known to be larger than something.
+    #[must_use]
+    pub fn known(&self) -> Option<f64> {
+        match self.median {
+            Amount::Is(v) => Some(v),
+            Amount::Over(_) => None,
+        }
+    }
+
     /// Measured ÷ published; `None` where the measured is only known to be larger than something.
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         let published = self.published.filter(|p| *p > 0.0)?;
-        match self.median {
-            Amount::Is(v) => Some(v / published),
-            Amount::Over(_) => None,
-        }
+        Some(self.known()? / published)
     }
 }
 

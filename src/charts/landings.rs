@@ -9,7 +9,7 @@ use super::pen::{Area, Drawn, Mark, bar, spot};
 use super::text::{count, percent, short};
 use super::theme::{GRID, INK, SOFT, TEXT, WRONG, width};
 use super::words::{Words, write};
-use crate::run_folder::{Landed, Landings};
+use crate::run_folder::{Landed, Landings, Share};
 
 /// The most arms, and runs of an arm, that one picture shows.
 const ARMS: usize = 8;
@@ -57,7 +57,7 @@ impl LandedWhere {
                 name: arm.name.clone(),
                 all: arm.landings.clone()?,
                 published: published("landed_right_share")
-                    .or_else(|| published("landed_wrong_share").map(|wrong| 1.0 - wrong)),
+                    .or_else(|| published("landed_elsewhere_share").map(|wrong| 1.0 - wrong)),
                 runs: landed.take(RUNS).collect(),
             })
         });
@@ -129,9 +129,19 @@ impl Arm {
 fn look(landed: Landed) -> (Mark, RGBColor) {
     match landed {
         Landed::Right => (Mark::Circle, INK),
+        Landed::Free => (Mark::Diamond, SOFT),
         Landed::Wrong => (Mark::Cross, WRONG),
         Landed::Never => (Mark::Over, WRONG),
         Landed::Unaided => (Mark::Ring, SOFT),
+    }
+}
+
+/// Requests on another machine, empty or not. An older headroom kept all of them as wrong.
+fn elsewhere(all: &Landings) -> Share {
+    if all.elsewhere == Share::default() {
+        all.wrong
+    } else {
+        all.elsewhere
     }
 }
 
@@ -143,7 +153,7 @@ fn finding(arms: &[(&str, &Landings)]) -> String {
         } else {
             String::new()
         };
-        let elsewhere = match all.wrong.count {
+        let elsewhere = match elsewhere(all).count {
             0 => String::new(),
             n => format!(", {n} elsewhere"),
         };
@@ -176,6 +186,7 @@ impl Sketch for LandedWhere {
         let all = || self.arms.iter().flat_map(|a| &a.runs).flatten();
         let keys = [
             (Landed::Right, "on the machine cleared for it"),
+            (Landed::Free, "on one that fell empty"),
             (Landed::Wrong, "elsewhere"),
             (Landed::Never, "nowhere"),
             (Landed::Unaided, "found a free machine"),
@@ -223,7 +234,6 @@ impl Sketch for LandedWhere {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_folder::Share;
 
     #[test]
     fn the_title_counts_requests_by_where_they_landed() {
@@ -235,6 +245,8 @@ mod tests {
         };
         let landings = |right, wrong, never| Landings {
             right: share(right),
+            elsewhere: share(wrong),
+            free: Share::default(),
             wrong: share(wrong),
             never: share(never),
             by_run: Vec::new(),

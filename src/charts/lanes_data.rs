@@ -166,7 +166,7 @@ mod tests {
                 request: "r".into(),
                 request_uid: "u".into(),
             }),
-            victim_uid: None,
+            ..serde_json::from_str(r#"{"time":"2026-01-01T00:00:00Z","event":""}"#).unwrap()
         };
         let all = [
             decision(5, CHOSEN, "1"),

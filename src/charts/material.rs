@@ -42,6 +42,10 @@ impl Material {
         if !session.summary.complete {
             notes.push("the session did not end in order: its figures are partial".to_owned());
         }
+        notes.extend(session.summary.failed.iter().map(|run| {
+            let error = run.error.lines().next().unwrap_or_default();
+            format!("arm {}, repeat {}: failed: {error}", run.arm, run.repeat)
+        }));
         let mut runs = Vec::new();
         // What several runs lack is said once.
         let mut of_runs: Vec<(String, Vec<&str>)> = Vec::new();

@@ -216,12 +216,12 @@ impl Sketch for Trend {
             });
             let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
             // Of things that are counted less than one is nothing.
-            let least = if Unit::of(&figure.key) == Unit::Count {
+            let apart = if Unit::of(&figure.key) == Unit::Count {
                 low + 1.0
             } else {
                 low
             };
-            let high = high.max(least);
+            let high = high.max(apart);
             let x = Scale::numbers(self.started.len());
             let rows = (rows.0 + LINE, rows.1);
             let panel = Panel::new(body, sides, rows, x, Scale::between(low, high));

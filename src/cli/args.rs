@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use jiff::{Span, SpanRelativeTo, Unit};
 
 use crate::compare::alike::Topic;
 use crate::compare::baseline::{self, Nights};
@@ -39,7 +40,7 @@ pub struct Cli {
 pub enum Command {
     /// Run an experiment: regimes, one regime alone (dedicated, shared, workstation), or an experiment file
     #[command(
-        after_help = "Examples:\n  headroom bench regimes\n  headroom bench shared --compress 600 --hami ./scheduler\n  headroom bench regimes --quick\n  headroom bench my-experiment.yaml --dry-run"
+        after_help = "Examples:\n  headroom bench regimes\n  headroom bench shared --compress 600 --hami ./scheduler\n  headroom bench regimes --quick\n  headroom bench all\n  headroom bench restarts --arm quiet --soak 16h\n  headroom bench my-experiment.yaml --dry-run\n\nExit codes: 0 done, 1 a run failed, 2 usage, 3 done but disturbed, 130 interrupted with partial results kept."
     )]
     Bench(BenchArgs),
     /// Build or check the pinned components, and nothing else
@@ -140,7 +141,8 @@ pub enum Command {
 /// Options of `bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
-    /// Experiments, regimes or experiment files, run one after the other
+    /// Experiments, regimes or experiment files, run one after the other; `all`: every experiment of `headroom list`, and
+    /// at the end one page with what was published and what was measured
     #[arg(value_name = "EXPERIMENT", default_value = "regimes")]
     pub experiments: Vec<String>,
 
@@ -167,6 +169,13 @@ pub struct BenchArgs {
     /// Run every arm this many times, arms interleaved
     #[arg(long, value_name = "N")]
     pub repeat: Option<u32>,
+
+    /// Instead: run it over and over for this long, e.g. 16h or 90m, and count restarts over time
+    ///
+    /// Every run has a cluster of its own, so what builds up in one cluster over hours begins anew with each run. A run is
+    /// begun only if it can end in time; the one that is going on is never cut short. Arms take turns.
+    #[arg(long, value_name = "DURATION", value_parser = soak_secs, conflicts_with_all = ["repeat", "keep"])]
+    pub soak: Option<f64>,
 
     /// Folder of the session [default: runs/<UTC time>-<experiment>]
     #[arg(long, value_name = "DIR")]
@@ -292,6 +301,16 @@ pub struct ShapeArgs {
     /// Seed of every random choice
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+}
+
+/// Seconds of a duration as people write it.
+fn soak_secs(text: &str) -> Result<f64, String> {
+    let days = SpanRelativeTo::days_are_24_hours();
+    let span: Result<Span, _> = text.parse();
+    let secs = span.and_then(|span| span.total((Unit::Second, days)));
+    secs.ok()
+        .filter(|secs| *secs > 0.0)
+        .ok_or_else(|| "write a duration with its unit, such as 16h, 90m or 1h30m".to_owned())
 }
 
 /// The text of a value that can be parsed: what the experiment file says is merged with it, as text, before it is.

@@ -6,30 +6,39 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::all::All;
 use super::args::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs};
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};
+use crate::bench::page::Outcome;
 use crate::bench::{self, Bench, Order};
 use crate::cluster::{self, Programs};
 use crate::components::{self, Cache, Components, Hami, Progress};
-use crate::plan::{self, Overrides};
+use crate::out::in_one;
+use crate::plan::{self, Overrides, Plan, minutes};
 use crate::run_folder::files;
 use crate::run_folder::info::Program;
 use crate::tenants;
 
-/// Seconds that bring-up and tear-down of one run take on two cores, for the estimate at the start.
-pub const AROUND_A_RUN_SECS: f64 = 20.0;
+/// Options that do not go together, or not with what is to be run.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadOptions(pub String);
 
-/// Runs an experiment.
+/// Runs experiments.
 ///
 /// # Errors
 /// Usage errors before anything is started; a component or a file that fails, later.
-pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
+pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
+    let mut all = All::asked(&mut args)?;
     // All of them first: a mistake in the last must not show after an hour.
-    let mut orders = Vec::new();
-    for name in &args.experiments {
-        orders.push(order(name, place, &args)?);
-    }
+    let orders = if let Some(all) = &mut all {
+        all.orders(place, &args)?
+    } else {
+        let each = args.experiments.iter();
+        each.map(|name| order(name, place, &args))
+            .collect::<anyhow::Result<_>>()?
+    };
     if args.dry_run {
         dry_run(&orders)?;
         return Ok(Exit::Done);
@@ -48,22 +57,49 @@ pub async fn bench(place: &Place, args: BenchArgs) -> anyhow::Result<Exit> {
     for (setting, cache, hami) in &settings {
         benches.push(prepare(&setting.place, cache, hami).await?);
     }
-    let mut exit = Exit::Done;
+    let mut outcomes: Vec<Outcome> = Vec::new();
     for (order, setting) in &orders {
         let mut ready = settings.iter().zip(&benches);
         let Some((_, bench)) = ready.find(|((known, ..), _)| *known == setting) else {
             continue; // every order's setting is among them
         };
-        let ended = bench::session(bench, order, signals::stop()).await?;
-        errln!("results: {}", ended.dir.display());
-        if ended.interrupted {
-            return Ok(Exit::Interrupted);
+        let outcome = match bench::session(bench, order, signals::stop()).await {
+            Ok(ended) => {
+                errln!("results: {}", ended.dir.display());
+                Outcome::Ended(Box::new(ended))
+            }
+            Err(error) if orders.len() == 1 => return Err(error),
+            Err(error) => {
+                let error = in_one(&error);
+                errln!("headroom: {}: {error}", order.experiment);
+                Outcome::Failed(error)
+            }
+        };
+        outcomes.push(outcome);
+        if let Some(all) = &all {
+            all.write(&orders, &outcomes)?;
         }
-        if ended.disturbed() {
-            exit = Exit::Disturbed;
+        if outcomes.last().is_some_and(Outcome::interrupted) {
+            break;
         }
     }
-    Ok(exit)
+    if let Some(all) = &all {
+        all.print(&orders, &outcomes);
+    }
+    Ok(exit(&outcomes))
+}
+
+fn exit(outcomes: &[Outcome]) -> Exit {
+    let any = |of: fn(&Outcome) -> bool| outcomes.iter().any(of);
+    if any(Outcome::interrupted) {
+        Exit::Interrupted
+    } else if any(Outcome::failed) {
+        Exit::Failed
+    } else if any(Outcome::disturbed) {
+        Exit::Disturbed
+    } else {
+        Exit::Done
+    }
 }
 
 /// This command, to be recorded.
@@ -84,6 +120,7 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
         timeline: args.timeline.clone(),
         quick: args.quick,
         repeat: args.repeat,
+        soak_secs: args.soak,
         arms: args.arms.clone(),
         ..shape_overrides(&args.shape)
     };
@@ -100,7 +137,12 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
     host.keep |= args.keep;
     let setting = Setting::new(&host, &experiment)?;
     let plans = plan::plans(&experiment, &overrides)?;
-    if args.quick && !plans.iter().any(|plan| plan.quick) {
+    if host.keep && plans.iter().any(|plan| plan.soak_secs.is_some()) {
+        let problem = "--keep does not go with --soak: which run is the last is not known before; leave out one of them";
+        return Err(BadOptions(problem.to_owned()).into());
+    }
+    let one = args.experiments.len() == 1;
+    if args.quick && one && !plans.iter().any(|plan| plan.quick) {
         let name = &experiment.name;
         errln!("note: --quick changes nothing in {name}, which has no timeline");
     }
@@ -123,7 +165,7 @@ pub struct Taken {
 }
 
 /// Checks that a session's folder is new or empty.
-fn untaken(path: &Path) -> Result<(), Taken> {
+pub fn untaken(path: &Path) -> Result<(), Taken> {
     let problem = match path.read_dir().map(|mut entries| entries.next().is_some()) {
         Ok(true) if path.join(files::SUMMARY).exists() => "it holds a session already",
         Ok(true) => "there are files in it",
@@ -229,11 +271,6 @@ fn expectation(orders: &[(Order, Setting)], settings: &[(&Setting, Cache, Hami)]
     format!("{setup}; {}", all_runs(orders))
 }
 
-/// A duration for people, e.g. `19 min 30 s`.
-pub fn minutes(secs: f64) -> String {
-    format!("{:.0} min {:02.0} s", (secs / 60.0).floor(), secs % 60.0)
-}
-
 fn dry_run(orders: &[(Order, Setting)]) -> anyhow::Result<()> {
     for plan in orders.iter().flat_map(|(order, _)| &order.plans) {
         outln!("{}", plan.describe());
@@ -249,10 +286,17 @@ fn dry_run(orders: &[(Order, Setting)]) -> anyhow::Result<()> {
 /// How many runs there are and how long they take, bring-up and tear-down included.
 fn all_runs(orders: &[(Order, Setting)]) -> String {
     let plans = || orders.iter().flat_map(|(order, _)| &order.plans);
-    let secs = plans()
-        .map(|plan| f64::from(plan.repeats) * (plan::expected_secs(plan) + AROUND_A_RUN_SECS))
-        .sum();
-    match plans().map(|plan| plan.repeats).sum() {
+    let runs = |plan: &Plan| f64::from(plan.repeats) * plan::run_secs(plan);
+    // Of a soak all arms have the same time, together.
+    let soaks = orders
+        .iter()
+        .filter_map(|(order, _)| order.plans.first()?.soak_secs);
+    let soak_secs: f64 = soaks.sum();
+    let fixed = || plans().filter(|plan| plan.soak_secs.is_none());
+    let secs = soak_secs + fixed().map(runs).sum::<f64>();
+    match fixed().map(|plan| plan.repeats).sum() {
+        0 => format!("as many runs as end within {}", minutes(secs)),
+        n if soak_secs > 0.0 => format!("{n} runs and a soak, about {}", minutes(secs)),
         1 => format!("1 run, about {}", minutes(secs)),
         n => format!("{n} runs, about {}", minutes(secs)),
     }

@@ -1,7 +1,6 @@
 //! `headroom list` and `headroom explain`.
 
-use super::bench::{AROUND_A_RUN_SECS, minutes};
-use crate::plan::{self, Experiment, Overrides, Plan, PlanError};
+use crate::plan::{self, Experiment, Overrides, Plan, PlanError, minutes};
 
 /// Prints every experiment with the time that its default arms take.
 ///
@@ -58,12 +57,8 @@ fn published(experiment: &Experiment) {
     }
     for figure in &experiment.expect.published {
         let arm = figure.arm.as_deref().unwrap_or("every arm");
-        outln!(
-            "  {arm}: {} {} = {}",
-            figure.tenant,
-            figure.key(),
-            figure.value
-        );
+        let name = format!("{} {}", figure.tenant, figure.key());
+        outln!("  {arm}: {} = {}", name.trim_start(), figure.value);
     }
     if !experiment.expect.shape.is_empty() {
         outln!("\nwhat must hold");
@@ -79,7 +74,6 @@ fn published(experiment: &Experiment) {
 }
 
 fn expected_secs(plans: &[Plan]) -> f64 {
-    let secs =
-        |plan: &Plan| f64::from(plan.repeats) * (plan::expected_secs(plan) + AROUND_A_RUN_SECS);
+    let secs = |plan: &Plan| f64::from(plan.repeats) * plan::run_secs(plan);
     plans.iter().map(secs).sum()
 }

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 failed, 2 usage, 3 done but disturbed, 4 a regression,
 //! 130 interrupted.
 
+mod all;
 mod args;
 mod bench;
 mod cluster;
@@ -27,7 +28,7 @@ use crate::conformance::record::BadRecord;
 use crate::plan::PlanError;
 use crate::report::ReportError;
 use crate::run_folder::ReadError;
-use crate::{charts, clearer, components, extender, report};
+use crate::{charts, clearer, components, extender, out, report};
 
 pub use args::{
     BenchArgs, Cli, Command, CompareArgs, ConformanceArgs, NightlyArgs, ShapeArgs, UpArgs,
@@ -73,7 +74,7 @@ pub async fn run(cli: Cli) -> Exit {
             {
                 return Exit::Interrupted;
             }
-            errln!("headroom: {}", in_one(&error));
+            errln!("headroom: {}", out::in_one(&error));
             if is_usage(&error) {
                 Exit::Usage
             } else {
@@ -81,19 +82,6 @@ pub async fn run(cli: Cli) -> Exit {
             }
         }
     }
-}
-
-/// The error with its causes; those that it already quotes are not said again.
-fn in_one(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
 }
 
 fn is_usage(error: &anyhow::Error) -> bool {
@@ -108,6 +96,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
                 .downcast_ref()
                 .is_some_and(|e| matches!(e, ReportError::Read(_)))
             || cause.is::<bench::Taken>()
+            || cause.is::<bench::BadOptions>()
             || matches!(cause.downcast_ref(), Some(ClusterError::Unknown { .. }))
             || cause.is::<CompareError>()
             || cause.is::<MetricsError>()

@@ -9,10 +9,10 @@ use super::args::{BenchArgs, NightlyArgs};
 use super::setting::Setting;
 use super::{Exit, Interrupted, Place, bench, compare, results, signals};
 use crate::bench::{Order, session};
-use crate::cluster::ClusterError;
 use crate::compare::baseline::{NIGHTLY, Nights, nights};
 use crate::compare::metrics::Declared;
 use crate::compare::{Comparison, Options, Outcome};
+use crate::out::in_one;
 use crate::report;
 use crate::report::compared::{self, Style};
 
@@ -34,6 +34,7 @@ struct Night {
     comparisons: Vec<Comparison>,
     failed: bool,
     disturbed: bool,
+    interrupted: bool,
 }
 
 /// Runs a night. A second one at the same time says so and ends well: a timer may fire twice.
@@ -64,20 +65,22 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     for (order, bench) in &ready {
         let ended = match session(bench, order, signals::stop()).await {
             Ok(ended) => ended,
-            Err(error) if matches!(error.downcast_ref(), Some(ClusterError::Cancelled)) => {
-                return Ok(Exit::Interrupted);
-            }
             // The others are still worth the night.
             Err(error) => {
-                errln!("headroom: {}: {error:#}", order.experiment);
+                errln!("headroom: {}: {}", order.experiment, in_one(&error));
                 night.failed = true;
                 continue;
             }
         };
         if ended.interrupted {
-            return Ok(Exit::Interrupted);
+            night.interrupted = true;
+            break;
         }
         night.disturbed |= ended.disturbed();
+        night.failed |= ended.failed();
+        if ended.summary.runs.is_empty() {
+            continue;
+        }
         night.take(ended.dir, &declared, args.nights, &out)?;
     }
     if !night.sessions.is_empty() {
@@ -119,7 +122,9 @@ impl Night {
     }
 
     fn exit(&self) -> Exit {
-        if self
+        if self.interrupted {
+            Exit::Interrupted
+        } else if self
             .comparisons
             .iter()
             .any(|c| c.outcome == Outcome::Regression)
@@ -157,6 +162,7 @@ fn orders(
         timeline: None,
         shape: args.shape.clone(),
         repeat: Some(args.repeat),
+        soak: None,
         out: None,
         keep: false,
         dry_run: false,

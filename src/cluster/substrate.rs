@@ -179,7 +179,7 @@ fn settings(programs: &Programs, ports: Ports, plan: &Plan, session: &Path) -> S
     documents.extend(manifest::parse_all(include_str!(
         "../../kwok/node-stages.yaml"
     )));
-    documents.extend(pod_stages(&plan.hardware));
+    documents.extend(pod_stages(&plan.hardware, plan.data_plane.is_some()));
     manifest::render(&documents)
 }
 
@@ -197,9 +197,15 @@ fn limit_controller_manager(kwokctl: &mut Value, limit: ClientLimit) {
     }
 }
 
-/// The pods' stages with the hardware's delays in them.
-fn pod_stages(hardware: &HardwarePlan) -> Vec<Value> {
+/// The pods' stages with the hardware's delays in them; with a data plane, its stages instead of those of the same name.
+fn pod_stages(hardware: &HardwarePlan, data_plane: bool) -> Vec<Value> {
     let mut stages = manifest::parse_all(include_str!("../../kwok/pod-stages.yaml"));
+    if data_plane {
+        let own = manifest::parse_all(include_str!("../../kwok/data-plane-stages.yaml"));
+        let name = |stage: &Value| stage["metadata"]["name"].clone();
+        stages.retain(|stage| own.iter().all(|o| name(o) != name(stage)));
+        stages.extend(own);
+    }
     let delay = Duration::try_from_secs_f64(hardware.device_plugin_delay_secs).unwrap_or_default();
     for stage in &mut stages {
         if stage["metadata"]["name"] == "pod-device-plugin" {
@@ -245,14 +251,38 @@ mod tests {
 
     #[test]
     fn the_device_plugins_delay_reaches_its_stage_and_no_other() {
-        let stages = pod_stages(&HardwarePlan {
+        let hardware = HardwarePlan {
             device_plugin_delay_secs: 0.25,
-        });
-        let delays: Vec<_> = stages
-            .iter()
-            .filter_map(|s| s["spec"]["delay"]["durationMilliseconds"].as_u64())
-            .collect();
-        assert_eq!(delays, [250]);
+        };
+        for data_plane in [false, true] {
+            let stages = pod_stages(&hardware, data_plane);
+            let delays: Vec<_> = stages
+                .iter()
+                .filter_map(|s| s["spec"]["delay"]["durationMilliseconds"].as_u64())
+                .collect();
+            assert_eq!(delays, [250]);
+        }
+    }
+
+    #[test]
+    fn a_data_plane_takes_the_place_of_the_stages_that_know_of_none() {
+        let hardware = HardwarePlan {
+            device_plugin_delay_secs: 0.0,
+        };
+        let names = |data_plane| {
+            let stages = pod_stages(&hardware, data_plane).into_iter();
+            let names = stages.map(|s| s["metadata"]["name"].as_str().unwrap().to_owned());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        let plain = names(false);
+        assert!(!plain.contains(&"pod-useful".to_owned()), "{plain:?}");
+        let with = names(true);
+        assert!(plain.iter().all(|name| with.contains(name)), "{with:?}");
+        let mut once = with.clone();
+        once.dedup();
+        assert_eq!(with, once, "two stages of one name");
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub fn facts(info: &RunInfo) -> Facts {
     // A plan is made of numbers, words and maps with words as keys, all of which JSON has.
     let mut plan = serde_json::to_value(&info.plan).unwrap_or_default();
     // Not what a run does: its arm stands apart, its number of repeats, what was published.
-    for key in ["experiment", "arm", "repeats"] {
+    for key in ["experiment", "arm", "repeats", "soak_secs"] {
         plan.as_object_mut().map(|p| p.remove(key));
     }
     let teams = plan.get_mut("tenants").and_then(Value::as_array_mut);

@@ -12,7 +12,7 @@ use kube::Client;
 use tokio::task::JoinSet;
 
 use crate::observer::{Clock, Observer, Submission};
-use crate::plan::{Round, RoundStart, Stage, TenantPlan};
+use crate::plan::{DataPlanePlan, Group, Round, RoundStart, Stage, TenantPlan};
 use crate::tenants;
 
 pub use members::{Member, members};
@@ -23,16 +23,24 @@ pub struct Driver {
     client: Client,
     clock: Clock,
     observer: Arc<Observer>,
+    data_plane: Option<Arc<DataPlanePlan>>,
 }
 
 impl Driver {
-    /// A driver that submits with `client` and announces to `observer`.
+    /// A driver that submits with `client` and announces to `observer`. What pods are to be told of their data plane is
+    /// in `data_plane`.
     #[must_use]
-    pub fn new(client: Client, clock: Clock, observer: Arc<Observer>) -> Self {
+    pub fn new(
+        client: Client,
+        clock: Clock,
+        observer: Arc<Observer>,
+        data_plane: Option<DataPlanePlan>,
+    ) -> Self {
         Self {
             client,
             clock,
             observer,
+            data_plane: data_plane.map(Arc::new),
         }
     }
 
@@ -67,21 +75,28 @@ impl Driver {
         round: &Round,
         at_secs: f64,
     ) {
+        let data_plane = self.data_plane.as_deref();
         // Built before the deadline, so that nothing but the calls themselves happens after it.
         let prepared: Vec<_> = members(&stage.name, number, round)
             .into_iter()
             .map(|member| {
                 let Member { name, group } = member;
-                let object =
-                    tenants::experiment(tenant, &name, group.request, group.run_secs, group.via);
+                let Group {
+                    request,
+                    run_secs,
+                    via,
+                    ..
+                } = *group;
+                let object = tenants::experiment(tenant, &name, request, run_secs, via, data_plane);
                 let submission = Submission {
                     tenant: tenant.name.clone(),
                     name,
                     stage: stage.name.clone(),
                     round: number,
-                    request: group.request,
-                    via: group.via,
-                    run_secs: group.run_secs,
+                    request,
+                    via,
+                    run_secs,
+                    data_plane: data_plane.map(|d| d.of(&request.class())),
                     intended_secs: at_secs,
                 };
                 (submission, object)

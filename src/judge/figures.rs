@@ -74,15 +74,22 @@ pub fn figures(run: &RunSummary, records: &[Record]) -> Figures {
         all.insert(IDLE_CARDS.to_owned(), Amount::Is(idle / run.observed_secs));
     }
     let restarts: u32 = run.restarts.values().sum();
-    let mut of_run = |figure, n: u32| {
-        all.insert(key("", None, figure), Amount::Is(f64::from(n)));
+    let mut of_run = |figure, value: f64| {
+        all.insert(key("", None, figure), Amount::Is(value));
     };
-    of_run(Figure::Restarts, restarts);
+    of_run(Figure::Restarts, f64::from(restarts));
+    if run.observed_secs > 0.0 {
+        let hours = run.observed_secs / 3600.0;
+        of_run(Figure::RestartsPerHour, f64::from(restarts) / hours);
+    }
     // An older headroom counted restarts and kept no causes.
     if restarts == 0 || !run.restart_causes.is_empty() {
         let causes = run.restart_causes.values().flatten();
         let lost = causes.filter(|(cause, _)| cause.as_str() == LEASE_LOST);
-        of_run(Figure::LeasesLost, lost.map(|(_, n)| n).sum());
+        of_run(
+            Figure::LeasesLost,
+            f64::from(lost.map(|(_, n)| n).sum::<u32>()),
+        );
     }
     for team in run.tenants.iter().filter(|t| t.experiments > 0) {
         let own: Vec<&Record> = records.iter().filter(|r| r.tenant == team.name).collect();
@@ -99,7 +106,7 @@ pub fn figures(run: &RunSummary, records: &[Record]) -> Figures {
             let Some(bound) = phases.get("bound") else {
                 continue;
             };
-            of_class(&mut all, &team.name, class, bound);
+            of_class(&mut all, &team.name, class, bound, phases.get("useful"));
         }
     }
     all
@@ -137,7 +144,7 @@ fn of_team(all: &mut Figures, team: &TenantSummary, records: &[&Record]) {
     all.insert(format!("{}.{SUBMITTED}", team.name), submitted);
 }
 
-fn of_class(all: &mut Figures, team: &str, class: &str, bound: &Latency) {
+fn of_class(all: &mut Figures, team: &str, class: &str, bound: &Latency, useful: Option<&Latency>) {
     all.insert(
         format!("{team}.{class}.{SUBMITTED}"),
         Amount::Is(count(bound.count)),
@@ -147,10 +154,17 @@ fn of_class(all: &mut Figures, team: &str, class: &str, bound: &Latency) {
         Figure::BoundCount,
         Amount::Is(count(bound.count.saturating_sub(bound.censored))),
     );
-    for (figure, percentile) in [
+    let bound = [
         (Figure::BoundP50Secs, bound.p50),
         (Figure::BoundP95Secs, bound.p95),
-    ] {
+    ];
+    let useful = useful.into_iter().flat_map(|useful| {
+        [
+            (Figure::UsefulP50Secs, useful.p50),
+            (Figure::UsefulP95Secs, useful.p95),
+        ]
+    });
+    for (figure, percentile) in bound.into_iter().chain(useful) {
         match percentile {
             Percentile::Secs(secs) => put(figure, Amount::Is(secs)),
             Percentile::Over { over } => put(figure, Amount::Over(over)),

@@ -7,8 +7,11 @@ use super::binomial;
 use super::figures::{Amount, Figures, key};
 use crate::plan::expect::Figure;
 use crate::plan::{CARDS_PER_NODE, ClearerPlan};
-use crate::run_folder::decision::{CHOSEN, ClearingRef, HANDED_OVER};
+use crate::run_folder::decision::{CHOSEN, ClearingRef, FAILED, HANDED_OVER, LANDED, PUT_BACK};
 use crate::run_folder::{Decision, Landed, Landing, LandingCounts, Landings, Record, Share};
+
+/// A pod's end is seen by the watch up to this long after the scheduler knew of it, on a busy machine.
+const SEEN_LATE_SECS: f64 = 1.0;
 
 /// The whole-machine requests of the teams that the clearer does not stop, in order of submission. `zero` is the
 /// wall-clock time at which the run's clock started.
@@ -24,11 +27,11 @@ pub fn landings(
     records
         .iter()
         .filter(|r| whole(r) && asks(r))
-        .map(|record| landing(record, decisions, zero))
+        .map(|record| landing(record, records, decisions, zero))
         .collect()
 }
 
-fn landing(record: &Record, decisions: &[Decision], zero: Timestamp) -> Landing {
+fn landing(record: &Record, all: &[Record], decisions: &[Decision], zero: Timestamp) -> Landing {
     let own = decisions.iter().filter_map(|d| {
         let clearing = d.clearing.as_ref()?;
         is_for(clearing, record).then_some((d, clearing))
@@ -56,7 +59,14 @@ fn landing(record: &Record, decisions: &[Decision], zero: Timestamp) -> Landing 
         (None, _) => Landed::Never,
         (Some(_), None) => Landed::Unaided,
         (Some((_, node)), Some(cleared)) if node == cleared => Landed::Right,
-        (Some(_), Some(_)) => Landed::Wrong,
+        (Some((at, node)), Some(_)) => {
+            let cleared = is_being_cleared(node, at, decisions, zero);
+            if cleared || is_held(node, at, record, all) {
+                Landed::Wrong
+            } else {
+                Landed::Free
+            }
+        }
     };
     Landing {
         tenant: record.tenant.clone(),
@@ -71,19 +81,49 @@ fn landing(record: &Record, decisions: &[Decision], zero: Timestamp) -> Landing 
     }
 }
 
-/// Whether a machine was cleared for one of the record's pods, or for its Workload, which Kueue names
-/// `job-<Job>-<five characters>`.
+/// Whether a machine was being cleared, for whomever, when a request was bound to it.
+fn is_being_cleared(node: &str, at_secs: f64, decisions: &[Decision], zero: Timestamp) -> bool {
+    let mut open: Vec<&str> = Vec::new();
+    for decision in decisions.iter().filter(|d| d.secs(zero) <= at_secs) {
+        let Some(clearing) = decision.clearing.as_ref().filter(|c| c.node == node) else {
+            continue;
+        };
+        match decision.event.as_str() {
+            LANDED | FAILED | PUT_BACK => open.retain(|id| *id != clearing.id),
+            _ if !open.contains(&clearing.id.as_str()) => open.push(&clearing.id),
+            _ => {}
+        }
+    }
+    !open.is_empty()
+}
+
+/// Whether another pod was on a machine when a request was bound to it, and stayed.
+fn is_held(node: &str, at_secs: f64, request: &Record, all: &[Record]) -> bool {
+    let others = all
+        .iter()
+        .filter(|r| (&r.tenant, &r.name) != (&request.tenant, &request.name));
+    let mut attempts = others.flat_map(|r| &r.attempts);
+    attempts.any(|a| {
+        let since = a.bind_secs().filter(|_| a.node.as_deref() == Some(node));
+        let until = a.ended_secs.unwrap_or(f64::INFINITY);
+        since.is_some_and(|from| from <= at_secs) && until > at_secs + SEEN_LATE_SECS
+    })
+}
+
+/// Whether this is the name of a Job's Workload, which Kueue calls `job-<Job>-<five characters>`.
+pub(super) fn is_workload_of(workload: &str, job: &str) -> bool {
+    let rest = workload.strip_prefix("job-");
+    let rest = rest.and_then(|name| name.strip_prefix(job)?.strip_prefix('-'));
+    rest.is_some_and(|hash| hash.len() == 5 && !hash.contains('-'))
+}
+
+/// Whether a machine was cleared for one of the record's pods, or for its Workload.
 fn is_for(clearing: &ClearingRef, record: &Record) -> bool {
     let of_pod = || {
         let mut uids = record.attempts.iter().filter_map(|a| a.pod_uid.as_ref());
         uids.any(|uid| *uid == clearing.request_uid)
     };
-    let of_workload = || {
-        let name = clearing.request.strip_prefix("job-");
-        let rest = name.and_then(|n| n.strip_prefix(record.name.as_str()));
-        rest.and_then(|r| r.strip_prefix('-'))
-            .is_some_and(|hash| hash.len() == 5 && !hash.contains('-'))
-    };
+    let of_workload = || is_workload_of(&clearing.request, &record.name);
     clearing.namespace == record.tenant && (of_pod() || of_workload())
 }
 
@@ -99,16 +139,15 @@ pub(super) fn put(all: &mut Figures, team: &str, landings: &[&Landing]) {
 fn put_counts(all: &mut Figures, team: &str, counts: LandingCounts) {
     let mut put = |figure, value| all.insert(key(team, None, figure), Amount::Is(value));
     put(Figure::LandedRight, f64::from(counts.right));
+    put(Figure::LandedFree, f64::from(counts.free));
     put(Figure::LandedWrong, f64::from(counts.wrong));
     put(Figure::LandedNever, f64::from(counts.never));
-    put(
-        Figure::NotLandedRight,
-        f64::from(counts.wrong + counts.never),
-    );
+    let elsewhere = counts.elsewhere();
+    put(Figure::NotLandedRight, f64::from(elsewhere + counts.never));
     let of = f64::from(counts.judged());
     if of > 0.0 {
         put(Figure::LandedRightShare, f64::from(counts.right) / of);
-        put(Figure::LandedWrongShare, f64::from(counts.wrong) / of);
+        put(Figure::LandedElsewhereShare, f64::from(elsewhere) / of);
     }
 }
 
@@ -127,6 +166,7 @@ pub(super) fn pool(medians: &mut Figures, runs: &[&Figures]) {
         };
         let counts = LandingCounts {
             right: sum(Figure::LandedRight),
+            free: sum(Figure::LandedFree),
             wrong: sum(Figure::LandedWrong),
             never: sum(Figure::LandedNever),
             ..LandingCounts::default()
@@ -152,6 +192,8 @@ pub(super) fn of_arm(runs: &[&[Landing]]) -> Option<Landings> {
     };
     (all > 0).then(|| Landings {
         right: share(sum(|c| c.right)),
+        elsewhere: share(sum(|c| c.elsewhere())),
+        free: share(sum(|c| c.free)),
         wrong: share(sum(|c| c.wrong)),
         never: share(sum(|c| c.never)),
         by_run: by_run.clone(),

@@ -34,6 +34,8 @@ fn decision(event: &str, secs: i64, node: &str, uid: &str) -> Decision {
             request_uid: uid.into(),
         }),
         victim_uid: None,
+        victim_namespace: None,
+        workload: None,
     }
 }
 
@@ -92,9 +94,56 @@ fn a_request_that_takes_another_s_machine_landed_wrong() {
     ];
     assert_eq!(judged(on("gpu-02", "a"), &decisions).landed, Landed::Wrong);
     assert_eq!(judged(on("gpu-01", "b"), &decisions).landed, Landed::Wrong);
-    // One that found a place while its machine was still being cleared.
+}
+
+#[test]
+fn a_machine_that_fell_empty_by_itself_is_nobody_s_loss_and_still_counts_as_elsewhere() {
+    let chosen = decision(CHOSEN, 20, "gpu-01", "research/a");
+    let free = judged(on("gpu-02", "a"), std::slice::from_ref(&chosen));
+    assert_eq!(free.landed, Landed::Free);
+    assert_eq!(free.clearing_secs(), None);
+    // It had been cleared for another, whose work was over: nobody's again.
+    let over = |end, secs| {
+        [
+            chosen.clone(),
+            decision(CHOSEN, 5, "gpu-02", "research/b"),
+            // The id of a decision holds its time; a clearing's is that of its first.
+            Decision {
+                time: zero() + jiff::SignedDuration::from_secs(secs),
+                ..decision(end, 5, "gpu-02", "research/b")
+            },
+        ]
+    };
+    for end in [PUT_BACK, LANDED, FAILED] {
+        let before = judged(on("gpu-02", "a"), &over(end, 39));
+        assert_eq!(before.landed, Landed::Free, "{end}");
+        let after = judged(on("gpu-02", "a"), &over(end, 41));
+        assert_eq!(after.landed, Landed::Wrong, "{end}: it was another's");
+    }
+    let landings = of_arm(&[&[free]]).unwrap();
+    let counts = landings.by_run[0];
+    assert_eq!((counts.free, counts.wrong, counts.elsewhere()), (1, 0, 1));
+    assert_eq!(landings.elsewhere.count, 1);
+    let sentence = landings.sentence();
+    assert!(
+        sentence.contains("1 elsewhere") && sentence.contains("1 took a machine that was empty"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_machine_that_holds_another_s_task_is_wrong() {
     let chosen = [decision(CHOSEN, 20, "gpu-01", "research/a")];
-    assert_eq!(judged(on("gpu-02", "a"), &chosen).landed, Landed::Wrong);
+    let landed = |ended| {
+        let mut other = done("vision", "task", 1, 10.0, ended);
+        other.attempts[0].node = Some("gpu-02".into());
+        let all = landings(&clearer(), &[on("gpu-02", "a"), other], &chosen, zero());
+        all[0].landed
+    };
+    assert_eq!(landed(60.0), Landed::Wrong);
+    assert_eq!(landed(30.0), Landed::Free);
+    // The scheduler knew of its end before the watch said so.
+    assert_eq!(landed(40.3), Landed::Free);
 }
 
 #[test]
@@ -201,12 +250,40 @@ fn a_race_that_never_showed_breaks_the_shape_of_the_racy_strategy() {
     raced[3] = run("list-then-evict", 3, 2, 0, 20.0);
     let arms = verdicts("drain-race", &raced);
     assert_eq!(holds(&arms, "list-then-evict", "some request"), Some(true));
-    let share = &arms[0].figures["research.landed_wrong_share"].median;
+    let share = &arms[0].figures["research.landed_elsewhere_share"].median;
     assert_eq!(*share, crate::run_folder::Percentile::Secs(0.04));
     let sentence = arms[0].landings.as_ref().unwrap().sentence();
     assert!(
         sentence.contains("48 of 50") && sentence.contains("2 elsewhere"),
         "{sentence}"
+    );
+}
+
+#[test]
+fn a_race_that_did_not_show_in_few_requests_is_not_refuted() {
+    let few = vec![run("list-then-evict", 1, 0, 0, 20.0); 2];
+    let arms = verdicts("drain-race", &few);
+    let claim = &arms[0].claims[0];
+    assert_eq!(claim.holds, None);
+    assert!(
+        claim.reason.contains("of 2 requests") && claim.reason.contains("84 %"),
+        "{}",
+        claim.reason
+    );
+    // 28 % were published: none of 12 makes that too unlikely, none of 11 does not.
+    let none_of = |n| {
+        holds(
+            &verdicts("drain-race", &[run("list-then-evict", n, 0, 0, 20.0)]),
+            "list-then-evict",
+            "some request",
+        )
+    };
+    assert_eq!((none_of(11), none_of(12)), (None, Some(false)));
+    // One that landed amiss refutes that all land right, however few there were.
+    let one = [run("reserve", 1, 1, 0, 20.0)];
+    assert_eq!(
+        holds(&verdicts("drain-race", &one), "reserve", "every request"),
+        Some(false)
     );
 }
 

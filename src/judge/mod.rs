@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use crate::plan::expect::{Expect, Shape};
 use crate::run_folder::{ArmSummary, Landing, Record, RunSummary, Spread};
 
-pub use figures::{Amount, Figures, figures};
+pub use figures::{Amount, Figures, figures, key as figure_name};
 pub use landings::landings;
 pub use stalls::stalls;
 pub use stops::{bill, stops, who_pays};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::binomial;
 use super::figures::{Amount, Figures, key};
-use crate::plan::expect::{Expect, FigureRef, Predicate, Requests};
+use crate::plan::expect::{Expect, Figure, FigureRef, Predicate, Requests, Within};
 use crate::run_folder::Claim;
 
 /// Judges the shapes that are declared for `arm`: whether all hold (`None`: not known), and each with its reason.
@@ -17,7 +18,7 @@ pub fn judge(
         .iter()
         .filter(|shape| shape.arms.is_empty() || shape.arms.iter().any(|a| a == arm))
         .map(|shape| {
-            let (holds, reason) = predicate(&shape.holds, arm, medians);
+            let (holds, reason) = predicate(expect, &shape.holds, arm, medians);
             Claim {
                 claim: shape.claim.clone(),
                 holds,
@@ -52,6 +53,7 @@ pub fn reason(holds: Option<bool>, claims: &[Claim]) -> String {
 }
 
 fn predicate(
+    expect: &Expect,
     predicate: &Predicate,
     arm: &str,
     medians: &BTreeMap<&str, Figures>,
@@ -72,7 +74,11 @@ fn predicate(
                 within.of.class.as_deref(),
                 within.of.figure,
             );
-            between(&name, amount, within.at_least, within.at_most)
+            let (holds, reason) = between(&name, amount, within.at_least, within.at_most);
+            match too_few(expect, within, amount, arm, medians) {
+                Some(why) if holds == Some(false) => (None, format!("{reason}; {why}")),
+                _ => (holds, reason),
+            }
         }),
         Predicate::Ratio(ratio) => find(&ratio.of).and_then(|of| {
             let to = find(&ratio.to)?;
@@ -84,6 +90,50 @@ fn predicate(
             .map(|(bound, all)| (Some(bound < all), format!("{bound} of {all} bound"))),
     };
     judged.unwrap_or_else(|missing| (None, missing))
+}
+
+/// Why a claim that some requests land amiss is not refuted by fewer having been seen: the exact interval of their share still
+/// holds the published one. `None` if it does not, or if the claim is about something else.
+fn too_few(
+    expect: &Expect,
+    within: &Within,
+    seen: Amount,
+    arm: &str,
+    medians: &BTreeMap<&str, Figures>,
+) -> Option<String> {
+    use Figure::{LandedFree, LandedNever, LandedRight, LandedWrong, NotLandedRight};
+    let amiss = [NotLandedRight, LandedFree, LandedWrong, LandedNever];
+    let (team, at_least) = (&within.of.tenant, within.at_least?);
+    if !amiss.contains(&within.of.figure) || seen.at_least() >= at_least {
+        return None;
+    }
+    let figures = medians.get(within.of.arm.as_deref().unwrap_or(arm))?;
+    // Counts of requests, each far below 2³².
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let count = |figure| {
+        let amount = figures.get(&key(team, None, figure));
+        amount.map_or(0, |a| a.at_least() as u32)
+    };
+    let of = count(LandedRight) + count(NotLandedRight);
+    let (_, high) = binomial::interval(count(within.of.figure), of);
+    let published = expect
+        .published
+        .iter()
+        .filter(|p| p.tenant == *team && p.arm.as_deref().is_none_or(|own| own == arm));
+    let share = published.filter_map(|p| match p.figure {
+        Figure::LandedElsewhereShare => Some(p.value),
+        Figure::LandedRightShare => Some(1.0 - p.value),
+        _ => None,
+    });
+    let allowed = format!("of {of} requests, which still allows {:.0} %", high * 100.0);
+    match share.reduce(f64::max) {
+        Some(share) if high < share => None,
+        Some(share) => Some(format!(
+            "too few runs to say: {allowed}, and {:.0} % were published",
+            share * 100.0
+        )),
+        None => Some(format!("too few runs to say: {allowed}")),
+    }
 }
 
 /// Whether an amount lies within bounds, inclusive; unknown where it is only known to exceed something too small.

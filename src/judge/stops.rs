@@ -2,17 +2,26 @@
 
 use std::collections::HashSet;
 
+use jiff::Timestamp;
+
+use super::landings::is_workload_of;
 use crate::observer::latency::{Sample, distribution};
 use crate::plan::Via;
-use crate::run_folder::decision::STOPPED;
+use crate::run_folder::decision::{REACTIVATED, STOPPED};
 use crate::run_folder::{
     Attempt, AttemptEnd, Bill, Decision, Outcome, Percentile, Record, RunSummary, Stop, StoppedBy,
 };
 
-/// Writes the run's stops, and each team's bill, into its summary. `decisions` are the clearer's; empty without one.
-pub fn who_pays(summary: &mut RunSummary, records: &[Record], decisions: &[Decision]) {
+/// Writes the run's stops, and each team's bill, into its summary. `decisions` are the clearer's; empty without one. `zero` is
+/// the wall-clock time at which the run's clock started.
+pub fn who_pays(
+    summary: &mut RunSummary,
+    records: &[Record],
+    decisions: &[Decision],
+    zero: Timestamp,
+) {
     let end_secs = summary.observed_secs;
-    summary.stops = stops(records, decisions, end_secs);
+    summary.stops = stops(records, decisions, zero, end_secs);
     for team in &mut summary.tenants {
         let own = summary.stops.iter().filter(|s| s.tenant == team.name);
         team.bill = bill(&own.collect::<Vec<_>>(), end_secs);
@@ -21,32 +30,62 @@ pub fn who_pays(summary: &mut RunSummary, records: &[Record], decisions: &[Decis
 
 /// Every attempt that was stopped, in order of time.
 #[must_use]
-pub fn stops(records: &[Record], decisions: &[Decision], end_secs: f64) -> Vec<Stop> {
+pub fn stops(
+    records: &[Record],
+    decisions: &[Decision],
+    zero: Timestamp,
+    end_secs: f64,
+) -> Vec<Stop> {
     let stopped = decisions.iter().filter(|d| d.event == STOPPED);
-    let cleared: HashSet<&str> = stopped.filter_map(|d| d.victim_uid.as_deref()).collect();
+    let told: HashSet<&str> = stopped.filter_map(|d| d.victim_uid.as_deref()).collect();
     let mut all: Vec<Stop> = records
         .iter()
         .flat_map(|record| {
+            let given_back = given_back(record, decisions, zero);
+            let told = &told;
             let attempts = record.attempts.iter().enumerate();
             let taken = attempts
                 .filter(|(_, a)| matches!(a.end, AttemptEnd::Preempted | AttemptEnd::Evicted));
-            taken.map(|(i, _)| stop(record, i, &cleared, end_secs))
+            taken.map(move |(i, attempt)| {
+                let uid = attempt.pod_uid.as_deref();
+                let cleared = uid.is_some_and(|uid| told.contains(uid)) || given_back.contains(&i);
+                stop(record, i, cleared, end_secs)
+            })
         })
         .collect();
     all.sort_by(|a, b| a.at_secs.total_cmp(&b.at_secs));
     all
 }
 
-fn stop(record: &Record, index: usize, cleared: &HashSet<&str>, end_secs: f64) -> Stop {
+/// Attempts whose Workload the clearer gave back to Kueue afterwards, and which therefore it had stopped: it may have died, or
+/// given the clearing up, between telling a task to stop and writing that down.
+fn given_back(record: &Record, decisions: &[Decision], zero: Timestamp) -> HashSet<usize> {
+    let own = decisions.iter().filter(|d| {
+        let workload = d.workload.as_deref().unwrap_or_default();
+        d.event == REACTIVATED
+            && d.victim_namespace.as_ref() == Some(&record.tenant)
+            && is_workload_of(workload, &record.name)
+    });
+    let stopped_before = |decision: &Decision| {
+        let at = decision.secs(zero);
+        // Kueue does not admit it again before: the last one admitted until then is the one.
+        let admitted = |a: &Attempt| a.reserved_secs.is_some_and(|from| from <= at);
+        let last = record.attempts.iter().rposition(admitted)?;
+        (record.attempts[last].end == AttemptEnd::Evicted).then_some(last)
+    };
+    own.filter_map(stopped_before).collect()
+}
+
+fn stop(record: &Record, index: usize, cleared: bool, end_secs: f64) -> Stop {
     let attempt = &record.attempts[index];
-    let at = attempt.ended_secs.or(attempt.released_secs);
+    let at = attempt.stopped_secs().or(attempt.released_secs);
     let at_secs = at.unwrap_or(end_secs).min(end_secs);
     let age_secs = attempt
         .running_secs
         .map_or(0.0, |from| (at_secs - from).max(0.0));
-    let by = match (&attempt.pod_uid, attempt.end) {
-        (Some(uid), _) if cleared.contains(uid.as_str()) => StoppedBy::Clearer,
-        (_, AttemptEnd::Preempted) => StoppedBy::Kueue,
+    let by = match attempt.end {
+        _ if cleared => StoppedBy::Clearer,
+        AttemptEnd::Preempted => StoppedBy::Kueue,
         _ => StoppedBy::Other,
     };
     let until = |happened: Option<f64>| match happened.filter(|t| *t <= end_secs) {
@@ -58,6 +97,7 @@ fn stop(record: &Record, index: usize, cleared: &HashSet<&str>, end_secs: f64) -
     let starts_again = record.via == Via::Job;
     let later = record.attempts.get(index + 1..).unwrap_or_default();
     let rebound = later.iter().find_map(Attempt::bind_secs);
+    let useful = later.iter().find_map(|a| a.useful_secs);
     let done = record
         .finished_secs
         .filter(|_| record.outcome == Outcome::Succeeded);
@@ -74,6 +114,7 @@ fn stop(record: &Record, index: usize, cleared: &HashSet<&str>, end_secs: f64) -
         } else {
             Percentile::TooFew
         },
+        useful_again_secs: (starts_again && record.data_plane.is_some()).then(|| until(useful)),
         done_again_secs: if starts_again && record.run_secs.is_some() {
             until(done)
         } else {
@@ -111,6 +152,12 @@ pub fn bill(stops: &[&Stop], end_secs: f64) -> Bill {
         lost_card_seconds: stops.iter().fold(0.0, |sum, s| sum + s.lost_card_seconds),
         waited_card_seconds: waits.fold(0.0, |sum, wait| sum + wait),
         rebound: latency(stops.iter().map(|s| (s.at_secs, s.rebound_secs)), end_secs),
+        useful_again: latency(
+            stops
+                .iter()
+                .filter_map(|s| Some((s.at_secs, s.useful_again_secs?))),
+            end_secs,
+        ),
         done_again: latency(
             stops.iter().map(|s| (s.at_secs, s.done_again_secs)),
             end_secs,

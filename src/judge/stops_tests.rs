@@ -28,6 +28,24 @@ fn told(uid: &str) -> Decision {
     serde_json::from_str(&line).unwrap()
 }
 
+fn zero() -> Timestamp {
+    "2026-01-01T00:00:00Z".parse().unwrap()
+}
+
+/// The clearer's line that a Workload of the team queues again, so long after the clock's start.
+fn back(workload: &str, secs: i64) -> Decision {
+    let time = zero() + jiff::SignedDuration::from_secs(secs);
+    let line = format!(
+        r#"{{"time":"{time}","event":"reactivated","victim_namespace":"vision","workload":"{workload}","stopped_by":"c1"}}"#
+    );
+    serde_json::from_str(&line).unwrap()
+}
+
+/// Stops of these until 100 s.
+fn until_100(records: &[Record], decisions: &[Decision]) -> Vec<Stop> {
+    stops(records, decisions, zero(), 100.0)
+}
+
 fn close(value: f64, expected: f64) -> bool {
     (value - expected).abs() < 1e-9
 }
@@ -35,7 +53,7 @@ fn close(value: f64, expected: f64) -> bool {
 #[test]
 fn a_stop_says_what_was_lost_and_what_came_of_it() {
     let records = [again("a", AttemptEnd::Evicted)];
-    let all = stops(&records, &[told("vision/a")], 100.0);
+    let all = until_100(&records, &[told("vision/a")]);
     let [stop] = &all[..] else { panic!("{all:?}") };
     assert_eq!(stop.by, StoppedBy::Clearer);
     assert!(close(stop.at_secs, 40.0) && close(stop.age_secs, 30.0));
@@ -46,11 +64,11 @@ fn a_stop_says_what_was_lost_and_what_came_of_it() {
 #[test]
 fn what_was_not_seen_to_come_back_is_over_and_never_dropped() {
     let stuck = stopped("a", AttemptEnd::Preempted);
-    let all = stops(std::slice::from_ref(&stuck), &[], 100.0);
+    let all = until_100(std::slice::from_ref(&stuck), &[]);
     assert_eq!(all[0].by, StoppedBy::Kueue);
     assert_eq!(all[0].rebound_secs, Percentile::Over { over: 60.0 });
     // Bound again after the observation's end: not seen.
-    let late = stops(&[again("b", AttemptEnd::Preempted)], &[], 50.0);
+    let late = stops(&[again("b", AttemptEnd::Preempted)], &[], zero(), 50.0);
     assert_eq!(late[0].rebound_secs, Percentile::Over { over: 10.0 });
     let bill = bill(&[&all[0]], 100.0);
     assert!(close(bill.waited_card_seconds, 60.0));
@@ -67,7 +85,7 @@ fn a_wait_in_which_the_task_is_stopped_once_more_counts_once() {
     between.ended_secs = Some(45.0);
     between.end = AttemptEnd::Preempted;
     twice.attempts.insert(1, between);
-    let all = stops(&[twice], &[], 100.0);
+    let all = until_100(&[twice], &[]);
     let bill = bill(&all.iter().collect::<Vec<_>>(), 100.0);
     assert_eq!(bill.stops(), 2);
     // One card, from 40 s to 52 s.
@@ -80,7 +98,7 @@ fn a_bare_pod_is_lost_for_good_and_has_nothing_to_wait_for() {
     let mut pod = stopped("a", AttemptEnd::Evicted);
     pod.via = Via::Pod;
     pod.outcome = Outcome::Failed;
-    let all = stops(&[pod], &[told("vision/a")], 100.0);
+    let all = until_100(&[pod], &[told("vision/a")]);
     assert_eq!(all[0].rebound_secs, Percentile::TooFew);
     let bill = bill(&[&all[0]], 100.0);
     assert_eq!((bill.by_clearer, bill.lost_for_good), (1, 1));
@@ -92,7 +110,7 @@ fn a_bare_pod_is_lost_for_good_and_has_nothing_to_wait_for() {
 fn work_that_runs_until_the_end_is_never_done_again() {
     let mut endless = again("a", AttemptEnd::Preempted);
     endless.run_secs = None;
-    let all = stops(&[endless], &[], 100.0);
+    let all = until_100(&[endless], &[]);
     assert_eq!(all[0].done_again_secs, Percentile::TooFew);
     assert_eq!(all[0].rebound_secs, Percentile::Secs(12.0));
 }
@@ -113,7 +131,7 @@ fn each_team_gets_its_own_bill_and_what_ended_by_itself_costs_nothing() {
         theirs,
         done("vision", "quiet", 1, 0.0, 90.0),
     ];
-    who_pays(&mut summary, &records, &[told("vision/b")]);
+    who_pays(&mut summary, &records, &[told("vision/b")], zero());
     let [vision, speech] = &summary.tenants[..] else {
         panic!()
     };
@@ -128,4 +146,31 @@ fn each_team_gets_its_own_bill_and_what_ended_by_itself_costs_nothing() {
     assert!(close(vision.bill.lost_card_seconds, 60.0));
     assert_eq!((speech.bill.stops(), speech.bill.by_other), (1, 1));
     assert_eq!(summary.stops.len(), 3);
+}
+
+#[test]
+fn a_stop_that_nobody_wrote_down_is_the_clearer_s_if_it_gave_the_workload_back() {
+    let records = [
+        again("a", AttemptEnd::Evicted),
+        again("a-b", AttemptEnd::Evicted),
+    ];
+    let by = |decisions: &[Decision]| {
+        let all = until_100(&records, decisions);
+        all.iter()
+            .map(|s| (s.name.clone(), s.by))
+            .collect::<Vec<_>>()
+    };
+    let expected = |a, b| vec![("a".to_owned(), a), ("a-b".to_owned(), b)];
+    // Reactivated before or after its pod, stopped at 40 s, is seen to be gone.
+    for secs in [38, 45] {
+        let found = by(&[back("job-a-1a2b3", secs)]);
+        assert_eq!(found, expected(StoppedBy::Clearer, StoppedBy::Other));
+    }
+    // After the second attempt was admitted it is about that one, which went to its end.
+    let found = by(&[back("job-a-1a2b3", 60)]);
+    assert_eq!(found, expected(StoppedBy::Other, StoppedBy::Other));
+    // What Kueue took back is Kueue's.
+    let preempted = [again("a", AttemptEnd::Preempted)];
+    let all = until_100(&preempted, &[back("job-a-1a2b3", 45)]);
+    assert_eq!(all[0].by, StoppedBy::Kueue);
 }

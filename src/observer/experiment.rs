@@ -47,6 +47,7 @@ impl Experiment {
                 request: s.request,
                 via: s.via,
                 run_secs: s.run_secs,
+                data_plane: s.data_plane,
                 intended_secs: s.intended_secs,
                 submitted_secs: None,
                 created_secs: None,
@@ -248,6 +249,16 @@ impl Experiment {
             && (pod.phase == PodPhase::Running || pod.phase == PodPhase::Succeeded)
         {
             attempt.running_secs = Some(at);
+        }
+        // Without a data plane it is useful as soon as it runs, and told to stop when it stops.
+        if self.record.data_plane.is_some() {
+            let useful = pod.phase == PodPhase::Running && pod.ready;
+            if attempt.useful_secs.is_none() && (useful || pod.phase == PodPhase::Succeeded) {
+                attempt.useful_secs = Some(at);
+            }
+            if attempt.told_secs.is_none() && pod.deleted && !ended {
+                attempt.told_secs = Some(at);
+            }
         }
         if attempt.ended_secs.is_none() && ended {
             attempt.ended_secs = Some(at);

@@ -65,6 +65,11 @@ impl Collect {
             (Phase::Admit, first(|a| a.admitted_secs), r.via == Via::Job),
             (Phase::Bound, first(Attempt::bind_secs), true),
             (Phase::Running, first(|a| a.running_secs), true),
+            (
+                Phase::Useful,
+                first(|a| a.useful_secs),
+                r.data_plane.is_some(),
+            ),
             (Phase::Done, done, r.run_secs.is_some()),
         ];
         for (phase, to, applies) in whole {
@@ -88,6 +93,18 @@ impl Collect {
                 if to.is_some() || a.end != AttemptEnd::Succeeded {
                     self.add(r, phase, from, to, ended);
                 }
+            }
+            // As above.
+            if r.data_plane.is_some() && (a.useful_secs.is_some() || a.end != AttemptEnd::Succeeded)
+            {
+                let stopped = a.stopped_secs().or(ended);
+                self.add(
+                    r,
+                    Phase::Prepare,
+                    a.watched_bind_secs(),
+                    a.useful_secs,
+                    stopped,
+                );
             }
             if a.reserved_secs.is_some() {
                 self.add(r, Phase::Release, a.ended_secs, a.released_secs, None);

@@ -16,6 +16,8 @@
 
 pub mod audit;
 pub mod clock;
+#[cfg(test)]
+mod data_plane_tests;
 pub mod disturbed;
 pub mod experiment;
 pub mod figures;

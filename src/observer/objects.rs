@@ -25,6 +25,7 @@ struct SlimMeta {
     uid: Option<String>,
     resource_version: Option<String>,
     creation_timestamp: Option<Timestamp>,
+    deletion_timestamp: Option<Timestamp>,
     labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
     owner_references: Vec<SlimOwner>,
@@ -152,6 +153,10 @@ pub struct PodView {
     pub node: Option<String>,
     /// Phase.
     pub phase: PodPhase,
+    /// Condition `Ready`.
+    pub ready: bool,
+    /// It is told to go.
+    pub deleted: bool,
     /// Condition `DisruptionTarget`: evicted through the API, preempted by kube-scheduler or deleted by a taint.
     pub disrupted: bool,
     /// UUIDs of the cards HAMi gave it, each once.
@@ -304,6 +309,8 @@ impl From<Slim> for PodView {
                 "Failed" => PodPhase::Failed,
                 _ => PodPhase::Pending,
             },
+            ready: wire.status.when_true("Ready").is_some(),
+            deleted: wire.metadata.deletion_timestamp.is_some(),
             disrupted: wire.status.when_true("DisruptionTarget").is_some(),
             cards: wire
                 .metadata

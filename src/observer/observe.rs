@@ -15,7 +15,7 @@ use super::state::{Changed, Event, Object, ObjectKind, State, Submission};
 use super::tick::{self, HarnessUse, Pids};
 use super::watch::{self, WatchHealth};
 use crate::plan::Plan;
-use crate::run_folder::{Record, RunWriter};
+use crate::run_folder::{Attempt, Record, RunWriter};
 
 /// How long the first lists may take.
 const FIRST_LIST: Duration = Duration::from_secs(30);
@@ -235,10 +235,10 @@ impl Observer {
     }
 
     /// Waits until every announced experiment of these teams is done, failed or refused. One that runs until the run's end
-    /// counts as done once it is bound: there is nothing more to see of it.
+    /// counts as done once it is placed: there is nothing more to see of it.
     pub async fn all_done(&self, tenants: &[&str]) {
         self.until(|state, _| {
-            let over = |r: &Record| r.run_secs.is_none() && is_bound(r);
+            let over = |r: &Record| r.run_secs.is_none() && is_placed(r);
             let of = |r: &Record| tenants.contains(&r.tenant.as_str());
             let mut all = state.experiments().iter();
             let done = all.all(|e| e.is_done() || !of(e.live()) || over(e.live()));
@@ -247,15 +247,15 @@ impl Observer {
         .await;
     }
 
-    /// Waits until every announced experiment of these teams has a bound pod, or is done, failed or refused: what
-    /// background work must reach before the clock starts.
-    pub async fn all_bound(&self, tenants: &[&str]) {
+    /// Waits until every announced experiment of these teams is placed, or is done, failed or refused: what background
+    /// work must reach before the clock starts.
+    pub async fn all_placed(&self, tenants: &[&str]) {
         self.until(|state, _| {
-            let bound = state.experiments().iter().all(|e| {
+            let placed = state.experiments().iter().all(|e| {
                 let r = e.live();
-                !tenants.contains(&r.tenant.as_str()) || e.is_done() || is_bound(r)
+                !tenants.contains(&r.tenant.as_str()) || e.is_done() || is_placed(r)
             });
-            bound.then_some(())
+            placed.then_some(())
         })
         .await;
     }
@@ -306,10 +306,11 @@ impl Observer {
     }
 }
 
-/// Whether a pod of the experiment is bound now.
-fn is_bound(record: &Record) -> bool {
+/// Whether a pod of the experiment is bound now, and where there is a data plane also at work.
+fn is_placed(record: &Record) -> bool {
+    let at_work = |a: &Attempt| record.data_plane.is_none() || a.useful_secs.is_some();
     let mut attempts = record.attempts.iter();
-    attempts.any(|a| a.bound_secs.is_some() && a.holds_pod())
+    attempts.any(|a| a.bound_secs.is_some() && a.holds_pod() && at_work(a))
 }
 
 impl Shared {

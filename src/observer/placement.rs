@@ -92,6 +92,7 @@ mod tests {
             },
             via: Via::Pod,
             run_secs: None,
+            data_plane: None,
             intended_secs: 0.0,
             submitted_secs: Some(0.0),
             created_secs: Some(0.0),

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::experiment::Experiment;
 use super::objects::{JobView, PodView, WorkloadView};
-use crate::plan::{Request, Via};
+use crate::plan::{DataPlane, Request, Via};
 use crate::run_folder::Record;
 
 /// An experiment about to be submitted.
@@ -27,6 +27,8 @@ pub struct Submission {
     pub via: Via,
     /// How long it runs once its pod runs; `None`: until the end.
     pub run_secs: Option<f64>,
+    /// What its pod goes through on its machine; `None`: nothing that takes time.
+    pub data_plane: Option<DataPlane>,
     /// When it is to be submitted, seconds since the clock's zero.
     pub intended_secs: f64,
 }

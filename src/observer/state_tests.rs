@@ -21,6 +21,7 @@ fn submission(via: Via) -> Submission {
         request: WHOLE_MACHINE,
         via,
         run_secs: Some(5.0),
+        data_plane: None,
         intended_secs: 1.0,
     }
 }
@@ -84,6 +85,8 @@ fn pod(n: u32, created_at: i64, node: Option<&str>, phase: PodPhase) -> PodView 
         created_at,
         node: node.map(Into::into),
         phase,
+        ready: phase == PodPhase::Running,
+        deleted: false,
         disrupted: false,
     }
 }
@@ -151,6 +154,8 @@ fn an_undisturbed_life_has_every_stamp_once() {
             bound_audit_secs: None,
             node: Some("gpu-00".into()),
             running_secs: Some(1.60),
+            useful_secs: None,
+            told_secs: None,
             ended_secs: Some(6.60),
             end: AttemptEnd::Succeeded,
             borrowed_cards: 0,

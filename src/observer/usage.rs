@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use crate::plan::{Plan, QuotaPlan, TenantPlan};
-use crate::run_folder::{CardSeconds, Record};
+use crate::run_folder::{Attempt, AttemptEnd, CardSeconds, Record};
 
 /// What a team borrows and lends at an instant, in cards.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -80,6 +80,10 @@ pub fn card_seconds(plan: &Plan, records: &[Record], end_secs: f64) -> Vec<CardS
                 account.admitted += held(a.admitted_secs, a.released_secs);
                 account.bound += held(a.bind_secs(), a.ended_secs);
                 account.running += held(a.running_secs, a.ended_secs);
+                if record.data_plane.is_some() {
+                    let useful = held(a.useful_secs, useful_until(record, a));
+                    *account.useful.get_or_insert(0.0) += useful;
+                }
             }
         }
     }
@@ -173,6 +177,15 @@ fn ideal(tenant: &TenantPlan) -> f64 {
         .fold(0.0, |sum, card_secs| sum + card_secs)
 }
 
+/// When an attempt's useful work ended: by itself, before its cards were released, or by the order to stop.
+fn useful_until(record: &Record, attempt: &Attempt) -> Option<f64> {
+    let release_secs = record.data_plane.map_or(0.0, |d| d.release_secs);
+    match attempt.end {
+        AttemptEnd::Succeeded => attempt.ended_secs.map(|at| at - release_secs),
+        _ => attempt.stopped_secs(),
+    }
+}
+
 /// Length of `from..to` within `0..end`; an open end is the observation's.
 fn overlap(from: Option<f64>, to: Option<f64>, end: f64) -> f64 {
     from.map_or(0.0, |from| {
@@ -233,6 +246,7 @@ mod tests {
             admitted: 80.0,
             bound: 64.0,
             running: 56.0,
+            useful: None,
             borrowed: 0.0,
             lent: 0.0,
             ideal: 48.0,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{ClientLimit, Plan, QuotaPlan, RoundStart, Stage, TenantPlan, expected_secs};
+use super::{ClientLimit, Plan, QuotaPlan, RoundStart, Stage, TenantPlan, expected_secs, minutes};
 
 impl Plan {
     /// What the run will do, in lines of text fit for a terminal.
@@ -32,7 +32,10 @@ impl Plan {
             "experiment  {} (arm {}, {} of it)",
             self.experiment,
             self.arm,
-            runs(self.repeats)
+            match self.soak_secs {
+                Some(secs) => format!("as many runs as end within {}", minutes(secs)),
+                None => runs(self.repeats),
+            }
         )?;
         writeln!(
             f,
@@ -87,15 +90,7 @@ impl Plan {
             "hardware    device plugin answers after {} s",
             self.hardware.device_plugin_delay_secs
         )?;
-        if let Some(clearer) = &self.clearer {
-            writeln!(f, "clearer     {}", clearer.in_words())?;
-        }
-        if !self.stalls.is_empty() {
-            let each = self.stalls.iter();
-            let each = each.map(|s| format!("{} s at {:.0} s", s.secs, s.at_secs));
-            let each: Vec<String> = each.collect();
-            writeln!(f, "stalls      of etcd: {}", each.join(", "))?;
-        }
+        self.write_what_is_added(f)?;
         for team in &self.tenants {
             team.write(f)?;
         }
@@ -118,6 +113,26 @@ impl Plan {
             "expected    {:.0} s a run, bring-up not counted",
             expected_secs(self)
         )
+    }
+
+    fn write_what_is_added(&self, f: &mut String) -> std::fmt::Result {
+        if let Some(data_plane) = &self.data_plane {
+            let by = data_plane.compressed_by;
+            writeln!(f, "data plane  played, its seconds divided by {by}")?;
+            for class in data_plane.in_words() {
+                writeln!(f, "              {class}")?;
+            }
+        }
+        if let Some(clearer) = &self.clearer {
+            writeln!(f, "clearer     {}", clearer.in_words())?;
+        }
+        if !self.stalls.is_empty() {
+            let each = self.stalls.iter();
+            let each = each.map(|s| format!("{} s at {:.0} s", s.secs, s.at_secs));
+            let each: Vec<String> = each.collect();
+            writeln!(f, "stalls      of etcd: {}", each.join(", "))?;
+        }
+        Ok(())
     }
 }
 

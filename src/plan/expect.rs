@@ -162,6 +162,10 @@ pub enum Figure {
     BoundP50Secs,
     /// 95th percentile from intended submit to bound, seconds.
     BoundP95Secs,
+    /// Median from intended submit to useful work, seconds; only in a run with a data plane.
+    UsefulP50Secs,
+    /// 95th percentile from intended submit to useful work, seconds; only in a run with a data plane.
+    UsefulP95Secs,
     /// Most requests that held quota at the same time.
     AdmittedAtOnce,
     /// Most cards of requests that held quota at the same time.
@@ -172,22 +176,26 @@ pub enum Figure {
     CardSecondsLost,
     /// Card-seconds from these being stopped until bound again, or until the observation's end.
     CardSecondsWaited,
-    /// Whole-machine requests on the machine cleared for them. Counted over all runs of the arm, as are the next five.
+    /// Whole-machine requests on the machine cleared for them. Counted over all runs of the arm, as are the next six.
     LandedRight,
-    /// Whole-machine requests on another machine than the one cleared for them.
+    /// Whole-machine requests on another machine, which had become empty and was being cleared for nobody.
+    LandedFree,
+    /// Whole-machine requests on yet another machine.
     LandedWrong,
     /// Whole-machine requests that landed nowhere.
     LandedNever,
-    /// The last two together.
+    /// The last three together.
     NotLandedRight,
-    /// Requests on the machine cleared for them ÷ all but those that found a free one, 0 to 1.
+    /// Requests on the machine cleared for them ÷ all for which one was chosen or none was found, 0 to 1.
     LandedRightShare,
-    /// Requests on another machine ÷ the same.
-    LandedWrongShare,
+    /// Requests on another machine than the one cleared for them, empty or not, ÷ the same.
+    LandedElsewhereShare,
     /// Median from a clearing's begin to its request being bound, seconds, of those that landed right.
     ClearingP50Secs,
-    /// Restarts of supervised components. Of no team, as is the next one.
+    /// Restarts of supervised components. Of no team, as are the next two.
     Restarts,
+    /// These ÷ hours under observation.
+    RestartsPerHour,
     /// Of these, those of a component that lost its Lease.
     LeasesLost,
 }
@@ -205,19 +213,23 @@ impl Figure {
             Self::BoundCount => "bound_count",
             Self::BoundP50Secs => "bound_p50_secs",
             Self::BoundP95Secs => "bound_p95_secs",
+            Self::UsefulP50Secs => "useful_p50_secs",
+            Self::UsefulP95Secs => "useful_p95_secs",
             Self::AdmittedAtOnce => "admitted_at_once",
             Self::AdmittedCardsAtOnce => "admitted_cards_at_once",
             Self::Evictions => "evictions",
             Self::CardSecondsLost => "card_seconds_lost",
             Self::CardSecondsWaited => "card_seconds_waited",
             Self::LandedRight => "landed_right",
+            Self::LandedFree => "landed_free",
             Self::LandedWrong => "landed_wrong",
             Self::LandedNever => "landed_never",
             Self::NotLandedRight => "not_landed_right",
             Self::LandedRightShare => "landed_right_share",
-            Self::LandedWrongShare => "landed_wrong_share",
+            Self::LandedElsewhereShare => "landed_elsewhere_share",
             Self::ClearingP50Secs => "clearing_p50_secs",
             Self::Restarts => "restarts",
+            Self::RestartsPerHour => "restarts_per_hour",
             Self::LeasesLost => "leases_lost",
         }
     }
@@ -225,7 +237,10 @@ impl Figure {
     /// Whether it is of the whole run and of no team.
     #[must_use]
     pub fn of_run(self) -> bool {
-        matches!(self, Self::Restarts | Self::LeasesLost)
+        matches!(
+            self,
+            Self::Restarts | Self::RestartsPerHour | Self::LeasesLost
+        )
     }
 
     /// Whether it can be had for one class of request.
@@ -233,7 +248,11 @@ impl Figure {
     pub fn by_class(self) -> bool {
         matches!(
             self,
-            Self::BoundCount | Self::BoundP50Secs | Self::BoundP95Secs
+            Self::BoundCount
+                | Self::BoundP50Secs
+                | Self::BoundP95Secs
+                | Self::UsefulP50Secs
+                | Self::UsefulP95Secs
         )
     }
 }

@@ -1,6 +1,6 @@
 //! How long a run will take, to be told before it starts.
 
-use super::{Plan, TenantPlan, schedule};
+use super::{DataPlanePlan, Plan, TenantPlan, schedule};
 
 /// What the control plane adds to each turn of a card: 2 to 4 s from one experiment's end to the next one's start were
 /// measured with the real components on two cores.
@@ -12,11 +12,36 @@ const HAMI_CALLS_PER_POD: f64 = 9.0;
 /// Jobs a second that are created, admitted and bound where HAMi's limit is not what binds: 400 took 54 s on two cores.
 const JOBS_PER_SEC: f64 = 7.4;
 
+/// Seconds that bring-up and tear-down of one run take on two cores.
+const AROUND_A_RUN_SECS: f64 = 20.0;
+
+/// How long a run will take, seconds, from the start of bring-up to the end of tear-down.
+#[must_use]
+pub fn run_secs(plan: &Plan) -> f64 {
+    expected_secs(plan) + AROUND_A_RUN_SECS
+}
+
+/// A duration for people, e.g. `19 min 30 s`, from two hours on `6 h 52 min`.
+#[must_use]
+pub fn minutes(secs: f64) -> String {
+    let secs = secs.round();
+    if secs < 7200.0 {
+        format!("{:.0} min {:02.0} s", (secs / 60.0).floor(), secs % 60.0)
+    } else {
+        let minutes = (secs / 60.0).round();
+        format!(
+            "{:.0} h {:02.0} min",
+            (minutes / 60.0).floor(),
+            minutes % 60.0
+        )
+    }
+}
+
 /// How long a run will take, seconds, bring-up and tear-down excluded: background work until it is bound, then
 /// `observe_secs`, or the slowest team's ideal schedule with 3 s of control plane at each turn of a card.
 #[must_use]
 pub fn expected_secs(plan: &Plan) -> f64 {
-    let work = work_secs(plan, TURNAROUND_SECS);
+    let work = work_secs(plan, TURNAROUND_SECS + data_plane_secs(plan));
     let observed = plan.observe_secs.unwrap_or(work);
     let work = work + plan.linger_secs;
     prepare_secs(plan)
@@ -37,8 +62,13 @@ impl Plan {
     }
 }
 
+/// When what is not done is given up, unless the experiment says so itself.
+pub(super) fn give_up_secs(plan: &Plan) -> f64 {
+    3.0 * work_secs(plan, data_plane_secs(plan)) + 600.0
+}
+
 /// The slowest team's list schedule; the observation's length where there is none.
-pub(super) fn work_secs(plan: &Plan, turnaround_secs: f64) -> f64 {
+fn work_secs(plan: &Plan, turnaround_secs: f64) -> f64 {
     plan.tenants
         .iter()
         .filter(|t| t.awaited && !t.stages.is_empty())
@@ -50,6 +80,12 @@ pub(super) fn work_secs(plan: &Plan, turnaround_secs: f64) -> f64 {
         .fold(0.0, f64::max)
 }
 
+/// What the data plane adds to each turn of a card at most.
+fn data_plane_secs(plan: &Plan) -> f64 {
+    let data_plane = plan.data_plane.as_ref();
+    data_plane.map_or(0.0, DataPlanePlan::longest_secs)
+}
+
 fn prepare_secs(plan: &Plan) -> f64 {
     let pods: u32 = plan
         .tenants
@@ -58,5 +94,21 @@ fn prepare_secs(plan: &Plan) -> f64 {
         .flat_map(TenantPlan::groups)
         .map(|g| g.count)
         .sum();
-    f64::from(pods) / JOBS_PER_SEC.min(plan.hami.limit.qps / HAMI_CALLS_PER_POD)
+    let bound = f64::from(pods) / JOBS_PER_SEC.min(plan.hami.limit.qps / HAMI_CALLS_PER_POD);
+    // The clock starts when the last of them is at work.
+    let at_work = if pods > 0 { data_plane_secs(plan) } else { 0.0 };
+    bound + at_work
+}
+
+#[cfg(test)]
+mod tests {
+    use super::minutes;
+
+    #[test]
+    fn a_duration_is_rounded_before_it_is_taken_apart() {
+        assert_eq!(minutes(59.7), "1 min 00 s");
+        assert_eq!(minutes(1170.0), "19 min 30 s");
+        assert_eq!(minutes(24_720.0), "6 h 52 min");
+        assert_eq!(minutes(57_599.0), "16 h 00 min");
+    }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::check::Check;
 use super::error::PlanError;
-use super::expect::{Expect, Shape};
+use super::expect::{Expect, Figure, Published, Shape};
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::host::Host;
 use super::tree::{self, Node, Value};
-use super::{Plan, decode, resolve, source};
+use super::{Plan, decode, minutes, resolve, run_secs, source};
 
 /// An experiment whose file, with each of its arms, has been checked.
 #[derive(Debug, Clone)]
@@ -68,6 +68,8 @@ pub struct Overrides {
     pub quick: bool,
     /// `--repeat`.
     pub repeat: Option<u32>,
+    /// `--soak`, seconds.
+    pub soak_secs: Option<f64>,
     /// `--arm`, any number of times; empty: all but those that run only when asked for.
     pub arms: Vec<String>,
     /// One regime alone; `None`: the experiment's [`Experiment::regime`].
@@ -81,6 +83,14 @@ pub const QUICK_COMPRESS: f64 = 1200.0;
 #[must_use]
 pub fn names() -> Vec<(String, String)> {
     embedded().map(|e| (e.name, e.title)).collect()
+}
+
+/// Restarts an hour of a cluster left running, as published; `None` if no embedded experiment has the figure.
+#[must_use]
+pub fn published_restarts_per_hour() -> Option<f64> {
+    let mut published = embedded().flat_map(|e| e.expect.published);
+    let found = published.find(|p| p.figure == Figure::RestartsPerHour);
+    found.map(|p| p.value)
 }
 
 fn embedded() -> impl Iterator<Item = Experiment> {
@@ -139,7 +149,7 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
             ),
         });
     }
-    experiment
+    let plans: Result<Vec<Plan>, PlanError> = experiment
         .arms
         .iter()
         .filter(|arm| match overrides.arms.as_slice() {
@@ -147,7 +157,29 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
             chosen => chosen.contains(&arm.name),
         })
         .map(|arm| experiment.plan(arm, overrides))
-        .collect()
+        .collect();
+    let plans = plans?;
+    // Without time for one run there is no soak.
+    let first = plans.first().and_then(|plan| Some((plan, plan.soak_secs?)));
+    if let Some((plan, soak_secs)) = first
+        && soak_secs < run_secs(plan)
+    {
+        let problem = format!(
+            "{} is too short: one run of arm {} takes about {}",
+            minutes(soak_secs),
+            plan.arm,
+            minutes(run_secs(plan))
+        );
+        return Err(match overrides.soak_secs {
+            Some(_) => PlanError::Field {
+                at: super::Place::whole("--soak"),
+                field: "soak_secs".to_owned(),
+                problem,
+            },
+            None => experiment.wrong("soak_secs", problem),
+        });
+    }
+    Ok(plans)
 }
 
 impl Arm {
@@ -251,12 +283,15 @@ impl Experiment {
             return Expect::default();
         }
         let mut expect = self.expect.clone();
+        // A figure of the whole run is of no team.
         let takes_part = |team: &str| {
-            plans
-                .iter()
-                .any(|p| p.tenants.iter().any(|t| t.name == team))
+            let takes = |plan: &Plan| plan.tenants.iter().any(|t| t.name == team);
+            team.is_empty() || plans.iter().any(takes)
         };
         expect.published.retain(|p| takes_part(&p.tenant));
+        if plans.iter().any(|plan| plan.data_plane.is_some()) {
+            expect.published = without_data_plane(expect.published, plans);
+        }
         let about = |shape: &Shape| shape.holds.tenants().into_iter().all(takes_part);
         if !expect.shape.iter().all(about) {
             expect.shape.retain(about);
@@ -268,6 +303,21 @@ impl Experiment {
         }
         expect
     }
+}
+
+/// What was published for every arm, for those without a data plane: there was none where it was measured.
+fn without_data_plane(published: Vec<Published>, plans: &[Plan]) -> Vec<Published> {
+    let plain = || plans.iter().filter(|plan| plan.data_plane.is_none());
+    let each = |p: Published| match p.arm {
+        Some(_) => vec![p],
+        None => plain()
+            .map(|plan| Published {
+                arm: Some(plan.arm.clone()),
+                ..p.clone()
+            })
+            .collect(),
+    };
+    published.into_iter().flat_map(each).collect()
 }
 
 /// The arms of a document; one without changes if it names none.
@@ -345,6 +395,11 @@ fn options(overrides: &Overrides) -> Result<Vec<Node>, PlanError> {
             "--repeat",
             vec!["repeats"],
             overrides.repeat.map(|n| Value::Int(n.into())),
+        ),
+        (
+            "--soak",
+            vec!["soak_secs"],
+            overrides.soak_secs.map(Value::Float),
         ),
         (
             "--quick",

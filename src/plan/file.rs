@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::data_plane::DataPlaneDoc;
 use super::expect::Expect;
 use super::host::Host;
 use super::stalls::StallsDoc;
@@ -26,7 +27,8 @@ pub(super) struct Document {
     /// Which programs run it, where its files go, what is left behind.
     #[serde(default)]
     pub host: Host,
-    /// Timeline minutes are divided by this. Default: the timeline's `time_compression`.
+    /// Timeline minutes, and a data plane's seconds, are divided by this. Default: the timeline's `time_compression`; 1
+    /// where there is only a data plane.
     #[serde(default)]
     pub compress: Option<f64>,
     /// Seed of every random choice.
@@ -35,6 +37,10 @@ pub(super) struct Document {
     /// Runs of each arm, interleaved.
     #[serde(default = "one_u32")]
     pub repeats: u32,
+    /// Instead of `repeats`: go round the arms for this many seconds, each run on a cluster of its own, and count restarts
+    /// over time. No run is begun that would not end in time. Default: off.
+    #[serde(default)]
+    pub soak_secs: Option<f64>,
     /// The run ends this many seconds after the clock starts. Default: when all work is done.
     #[serde(default)]
     pub observe_secs: Option<f64>,
@@ -64,6 +70,9 @@ pub(super) struct Document {
     /// What kwok plays on the fake machines.
     #[serde(default)]
     pub hardware: HardwareDoc,
+    /// What pods go through between bind and useful work, and between the order to stop and free cards. Default: nothing.
+    #[serde(default)]
+    pub data_plane: Option<DataPlaneDoc>,
     /// The node clearer beside the run. Default: none.
     #[serde(default)]
     pub clearer: Option<ClearerPlan>,

@@ -5,6 +5,7 @@
 
 mod check;
 mod clearer;
+mod data_plane;
 mod decode;
 mod describe;
 mod error;
@@ -35,9 +36,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use clearer::{ClearerPlan, ClearerStrategy, ClearerTrigger};
+pub use data_plane::{DataPlane, DataPlanePlan};
 pub use error::{Place, PlanError};
-pub use expected::expected_secs;
-pub use experiment::{Arm, Experiment, Overrides, QUICK_COMPRESS, load, names, plans};
+pub use expected::{expected_secs, minutes, run_secs};
+pub use experiment::{
+    Arm, Experiment, Overrides, QUICK_COMPRESS, load, names, plans, published_restarts_per_hour,
+};
 pub use host::Host;
 pub use schedule::Capacity;
 pub use stalls::Stall;
@@ -69,6 +73,9 @@ pub struct Plan {
     pub seed: u64,
     /// Runs of this arm in a session.
     pub repeats: u32,
+    /// Instead, the session goes round its arms for this many seconds (`--soak`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak_secs: Option<f64>,
     /// Shape of the fake cluster.
     pub cluster: ClusterPlan,
     /// HAMi's policies and limits.
@@ -81,6 +88,9 @@ pub struct Plan {
     pub controller_manager: ControllerManagerPlan,
     /// What kwok plays on the fake machines.
     pub hardware: HardwarePlan,
+    /// What pods go through between bind and useful work, and between the order to stop and free cards; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_plane: Option<DataPlanePlan>,
     /// The node clearer beside the run; `None`: none.
     #[serde(default)]
     pub clearer: Option<ClearerPlan>,

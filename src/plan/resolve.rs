@@ -1,6 +1,6 @@
 //! From a merged document to a [`Plan`]: everything derived is worked out, everything is checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{self, Check};
 use super::error::PlanError;
@@ -12,10 +12,10 @@ use super::timeline::{self, Timeline};
 use super::work::Work;
 use super::workload::Group;
 use super::{
-    CARD_MEMORY_MIB, ClientLimit, ClusterPlan, ControllerManagerPlan, HamiPlan, HardwarePlan,
-    KueuePlan, Place, Plan, RoundStart, SchedulerPlan, Stage, TenantPlan, source,
+    CARD_MEMORY_MIB, ClientLimit, ClusterPlan, ControllerManagerPlan, DataPlanePlan, HamiPlan,
+    HardwarePlan, KueuePlan, Place, Plan, RoundStart, SchedulerPlan, Stage, TenantPlan, source,
 };
-use super::{quotas, schedule};
+use super::{expected, quotas, schedule};
 
 /// What a plan is made from.
 pub(super) struct Input<'a> {
@@ -73,6 +73,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
             published: input.published(name, sizing.factor(team)),
         });
     }
+    let data_plane = input.data_plane(compress, &tenants)?;
     let mut plan = Plan {
         experiment: doc.name.clone(),
         arm: input.arm.to_owned(),
@@ -81,6 +82,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         rescaled: false,
         seed: doc.seed,
         repeats: doc.repeats,
+        soak_secs: doc.soak_secs,
         cluster: ClusterPlan {
             groups: sizing.groups,
         },
@@ -104,6 +106,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         hardware: HardwarePlan {
             device_plugin_delay_secs: doc.hardware.device_plugin_delay_secs,
         },
+        data_plane,
         clearer: doc.clearer.clone(),
         stalls: input.stalls()?,
         tenants,
@@ -130,10 +133,8 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         plan.tenants.retain(|team| belongs(&team.name));
     }
     input.check_work(&plan)?;
-    plan.give_up_secs = match doc.give_up_secs {
-        Some(secs) => secs,
-        None => 3.0 * super::expected::work_secs(&plan, 0.0) + 600.0,
-    };
+    let give_up_secs = doc.give_up_secs;
+    plan.give_up_secs = give_up_secs.unwrap_or_else(|| expected::give_up_secs(&plan));
     Ok(plan)
 }
 
@@ -143,6 +144,19 @@ impl Input<'_> {
             Some(clearer) => clearer.check(self.check, &sizing.groups, &self.doc.tenants),
             None => Ok(()),
         }
+    }
+
+    fn data_plane(
+        &self,
+        compress: Option<f64>,
+        tenants: &[TenantPlan],
+    ) -> Result<Option<DataPlanePlan>, PlanError> {
+        let Some(data_plane) = &self.doc.data_plane else {
+            return Ok(None);
+        };
+        let groups = tenants.iter().flat_map(TenantPlan::groups);
+        let submitted: BTreeSet<String> = groups.map(|g| g.request.class()).collect();
+        data_plane.resolve(self.check, compress.unwrap_or(1.0), &submitted)
     }
 
     fn stalls(&self) -> Result<Vec<Stall>, PlanError> {
@@ -160,6 +174,7 @@ impl Input<'_> {
             ("compress", doc.compress, check::COMPRESS),
             ("observe_secs", doc.observe_secs, check::SECS),
             ("give_up_secs", doc.give_up_secs, check::SECS),
+            ("soak_secs", doc.soak_secs, check::SECS),
         ] {
             if let Some(value) = value {
                 check.number(field, value, range)?;
@@ -246,9 +261,12 @@ impl Input<'_> {
         }
     }
 
-    /// The compression; `None` when nothing is in timeline minutes.
+    /// The compression; `None` when nothing is in the timeline's time.
     fn compress(&self, timelines: &BTreeMap<String, Timeline>) -> Result<Option<f64>, PlanError> {
         let minutes = self.doc.tenants.values().any(uses_minutes);
+        if timelines.is_empty() && !minutes && self.doc.data_plane.is_some() {
+            return Ok(Some(self.doc.compress.unwrap_or(1.0)));
+        }
         if timelines.is_empty() && !minutes {
             return match self.overrides.compress {
                 Some(_) => Err(self.no_effect("--compress")),
@@ -332,7 +350,8 @@ impl Input<'_> {
         }
     }
 
-    /// Published figures of a team in this arm. They were measured at the file's size: at another there are none.
+    /// Published figures of a team in this arm. They were measured at the file's size and, unless they are given for the
+    /// arm, without a data plane: otherwise there are none.
     fn published(&self, tenant: &str, factor: f64) -> BTreeMap<String, f64> {
         if factor.total_cmp(&1.0).is_ne() {
             return BTreeMap::new();
@@ -341,7 +360,11 @@ impl Input<'_> {
             .expect
             .published
             .iter()
-            .filter(|p| p.tenant == tenant && p.arm.as_ref().is_none_or(|arm| arm == self.arm))
+            .filter(|p| p.tenant == tenant)
+            .filter(|p| match &p.arm {
+                Some(arm) => arm == self.arm,
+                None => self.doc.data_plane.is_none(),
+            })
             .map(|p| (p.key(), p.value))
             .collect()
     }

@@ -5,7 +5,15 @@ use serde_json::{Map, Value, json};
 use super::file::Document;
 
 /// Fields of the document that an arm cannot change.
-pub(super) const FIXED: [&str; 6] = ["name", "title", "description", "host", "arms", "expect"];
+pub(super) const FIXED: [&str; 7] = [
+    "name",
+    "title",
+    "description",
+    "host",
+    "soak_secs",
+    "arms",
+    "expect",
+];
 
 /// JSON Schema of the experiment file. An arm's `changes` are the same document with every field optional.
 #[must_use]

@@ -79,6 +79,7 @@ fn row(folder: &Path, summary: &Summary) -> Vec<String> {
         .filter(|r| !r.disturbed.is_empty())
         .count();
     let state = match (summary.complete, disturbed) {
+        _ if !summary.failed.is_empty() => format!("{} failed", summary.failed.len()),
         (false, _) => "incomplete".to_owned(),
         (true, 0) => "no".to_owned(),
         (true, n) => format!("{n} of {} runs", summary.runs.len()),

@@ -34,25 +34,28 @@ pub struct ArmTable {
 }
 
 /// Figures of every team.
-const ALWAYS: [&str; 9] = [
+const ALWAYS: [&str; 10] = [
     "makespan_secs",
     "ideal_secs",
     "card_seconds_reserved",
     "card_seconds_admitted",
     "card_seconds_bound",
     "card_seconds_running",
+    "card_seconds_useful",
     "card_seconds_borrowed",
     "card_seconds_lent",
     "card_seconds_ideal",
 ];
 
 /// Figures of every class of request.
-const BY_CLASS: [&str; 5] = [
+const BY_CLASS: [&str; 7] = [
     "bound_count",
     "bound_p50_secs",
     "bound_p95_secs",
     "bound_p99_secs",
     "bound_max_secs",
+    "useful_p50_secs",
+    "useful_p95_secs",
 ];
 
 /// The tables of every arm.
@@ -108,6 +111,23 @@ fn rows(material: &Material, arm: &str) -> Vec<Row> {
             let worth = row.filter(|r| r.published.is_some() || !is_zero(&r.measured));
             rows.extend(worth.filter(|r| !rows.contains(r)));
         }
+    }
+    // Published of the whole run, and of no team.
+    let arms = material.session.summary.arms.iter();
+    let published = arms.filter(|a| a.name == arm).flat_map(|a| &a.published);
+    for (key, value) in published.filter(|(key, _)| !key.contains('.')) {
+        let repeats = Repeats::of(material, arm, "", key);
+        let measured = repeats.as_ref().map(|r| r.print(Unit::of(key)));
+        let ratio = repeats
+            .and_then(|r| Some(r.known()? / value))
+            .filter(|r| r.is_finite());
+        rows.push(Row {
+            team: String::new(),
+            figure: words(key),
+            measured: measured.unwrap_or_else(|| "not measured".into()),
+            published: Some(Unit::of(key).print(*value)),
+            ratio: ratio.map(|r| format!("{r:.3}")),
+        });
     }
     rows
 }

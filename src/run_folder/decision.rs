@@ -13,6 +13,15 @@ pub const STOPPED: &str = "stopped";
 /// Event of a line: the machine is its request's, and only its request's.
 pub const HANDED_OVER: &str = "handed-over";
 
+/// Event of a line: the request's pod is on its machine.
+pub const LANDED: &str = "landed";
+/// Event of a line: the clearing ended without the request on its machine.
+pub const FAILED: &str = "failed";
+/// Event of a line: the machine is as it was before the clearing.
+pub const PUT_BACK: &str = "put-back";
+/// Event of a line: a task that was told to stop by way of its Workload queues again.
+pub const REACTIVATED: &str = "reactivated";
+
 /// One decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
@@ -26,6 +35,12 @@ pub struct Decision {
     /// UID of the pod that was told to stop, of [`STOPPED`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub victim_uid: Option<String>,
+    /// Its namespace, of [`STOPPED`] and [`REACTIVATED`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub victim_namespace: Option<String>,
+    /// Its Workload, if it was stopped by way of it, of [`STOPPED`] and [`REACTIVATED`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
 }
 
 /// Which clearing, for whom.
@@ -97,6 +112,15 @@ mod tests {
         });
         assert_eq!(stopped.event, STOPPED);
         assert_eq!(stopped.victim_uid.as_deref(), Some("v1"));
+        let again = read(Event::Reactivated {
+            victim_namespace: "vision".into(),
+            workload: "job-hold-1a2b3".into(),
+            stopped_by: "c1".into(),
+        });
+        assert_eq!(again.event, REACTIVATED);
+        assert_eq!(again.workload.as_deref(), Some("job-hold-1a2b3"));
+        assert_eq!(again.victim_namespace.as_deref(), Some("vision"));
+        assert_eq!(read(Event::PutBack).event, PUT_BACK);
         let chosen = read(Event::Chosen {
             strategy: crate::clearer::StrategyKind::Reserve,
             victims: 8,

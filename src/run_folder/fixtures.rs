@@ -71,6 +71,7 @@ pub(crate) fn plan(tenants: Vec<TenantPlan>) -> Plan {
         rescaled: false,
         seed: 1,
         repeats: 1,
+        soak_secs: None,
         cluster: ClusterPlan {
             groups: vec![NodeGroup {
                 name: "all".into(),
@@ -95,6 +96,7 @@ pub(crate) fn plan(tenants: Vec<TenantPlan>) -> Plan {
         hardware: HardwarePlan {
             device_plugin_delay_secs: 0.0,
         },
+        data_plane: None,
         clearer: None,
         stalls: vec![],
         tenants,
@@ -115,6 +117,7 @@ pub(crate) fn waiting(tenant: &str, name: &str, n: u32, intended_secs: f64) -> R
         request: cards(n),
         via: Via::Job,
         run_secs: Some(5.0),
+        data_plane: None,
         intended_secs,
         submitted_secs: Some(intended_secs),
         created_secs: Some(intended_secs),
@@ -140,6 +143,8 @@ pub(crate) fn done(tenant: &str, name: &str, n: u32, from: f64, to: f64) -> Reco
             bound_audit_secs: None,
             node: Some("gpu-00".into()),
             running_secs: Some(from),
+            useful_secs: None,
+            told_secs: None,
             ended_secs: Some(to),
             end: AttemptEnd::Succeeded,
             borrowed_cards: 0,

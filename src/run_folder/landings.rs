@@ -11,7 +11,11 @@ use serde::{Deserialize, Serialize};
 pub enum Landed {
     /// On the machine cleared for it: the first one that was handed over to it.
     Right,
-    /// On another machine.
+    /// On another machine, which was empty and being cleared for nobody: it became free before the one that was chosen for the
+    /// request was.
+    Free,
+    /// On another machine, which was being cleared for somebody else, or for the request itself in a second attempt, or held
+    /// others' tasks.
     Wrong,
     /// Before any machine was chosen for it: one was free.
     Unaided,
@@ -56,6 +60,9 @@ impl Landing {
 pub struct LandingCounts {
     /// [`Landed::Right`].
     pub right: u32,
+    /// [`Landed::Free`]; in an older headroom's runs these are among `wrong`.
+    #[serde(default)]
+    pub free: u32,
     /// [`Landed::Wrong`].
     pub wrong: u32,
     /// [`Landed::Never`].
@@ -79,6 +86,7 @@ impl LandingCounts {
         secs.sort_by(f64::total_cmp);
         Self {
             right: with(Landed::Right),
+            free: with(Landed::Free),
             wrong: with(Landed::Wrong),
             never: with(Landed::Never),
             unaided: with(Landed::Unaided),
@@ -90,13 +98,19 @@ impl LandingCounts {
     #[must_use]
     pub fn judged(self) -> u32 {
         self.right
-            .saturating_add(self.wrong)
+            .saturating_add(self.elsewhere())
             .saturating_add(self.never)
+    }
+
+    /// Requests on another machine than the one cleared for them, empty or not: what the published experiment counted as wrong.
+    #[must_use]
+    pub fn elsewhere(self) -> u32 {
+        self.free.saturating_add(self.wrong)
     }
 }
 
 /// A share with its exact binomial interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     /// How many.
     pub count: u32,
@@ -113,7 +127,13 @@ pub struct Share {
 pub struct Landings {
     /// On the machine cleared for them.
     pub right: Share,
-    /// On another machine.
+    /// On another machine: [`Landed::Free`] and [`Landed::Wrong`] together, which is what was published.
+    #[serde(default)]
+    pub elsewhere: Share,
+    /// Of these, on one that was empty and cleared for nobody.
+    #[serde(default)]
+    pub free: Share,
+    /// Of these, on one that was not.
     pub wrong: Share,
     /// Not at all.
     pub never: Share,
@@ -125,20 +145,32 @@ impl Landings {
     /// All of it in one plain sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
+        // An older headroom kept them as wrong.
+        let old = self.elsewhere == Share::default();
+        let elsewhere = if old { self.wrong } else { self.elsewhere };
         let percent = |s: Share| format!("{:.0} to {:.0} %", s.low * 100.0, s.high * 100.0);
         let mut text = format!(
             "{} of {} requests landed on the machine cleared for them (exact 95 % interval {}), {} elsewhere ({}), {} never",
             self.right.count,
             self.right.of,
             percent(self.right),
-            self.wrong.count,
-            percent(self.wrong),
+            elsewhere.count,
+            percent(elsewhere),
             self.never.count,
         );
+        // Writing to a String cannot fail.
+        if self.free.count > 0 {
+            let _ = write!(
+                text,
+                "; of those elsewhere {} took a machine that was empty and cleared for nobody, {} did not ({})",
+                self.free.count,
+                self.wrong.count,
+                percent(self.wrong),
+            );
+        }
         if self.by_run.len() > 1 {
             let each = self.by_run.iter();
-            let each = each.map(|c| format!("{}/{}/{}", c.right, c.wrong, c.never));
-            // Writing to a String cannot fail.
+            let each = each.map(|c| format!("{}/{}/{}", c.right, c.elsewhere(), c.never));
             let _ = write!(text, "; run by run {}", each.collect::<Vec<_>>().join(" "));
         }
         let medians = self.by_run.iter().filter_map(|c| c.clearing_p50_secs);

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! <session>/summary.json              what was measured; rewritten whole after each run
+//! <session>/restarts.csv              restarts over time, of a session that goes on for a set time
 //! <session>/<run>/run.json            settings, versions, machine; written before the run starts
 //!                 jobs.jsonl          records, appended as each ends; replaced once the audit log is joined
 //!                 usage.csv           cards by state and team, each second
@@ -26,6 +27,7 @@ pub mod landings;
 pub mod reader;
 pub mod record;
 pub mod series;
+pub mod soak;
 pub mod stops;
 pub mod storage;
 pub mod summary;
@@ -38,12 +40,13 @@ pub use landings::{Landed, Landing, LandingCounts, Landings, Share};
 pub use reader::{ReadError, Run, Session};
 pub use record::{Attempt, AttemptEnd, Outcome, Phase, Record};
 pub use series::{CallCounts, Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
+pub use soak::{RestartRow, Soak, SoakHour};
 pub use stops::{Bill, Stop, StoppedBy};
 pub use storage::{StallExit, StallLatency, StallSummary, Storage, StorageRow};
 pub use summary::{
-    Accuracy, ArmSummary, BindRate, CardSeconds, Claim, Disturbance, FreeCards, HamiKind,
-    HamiSource, Harness, Lag, Latency, Percentile, RunSummary, Spread, Summary, TenantSummary,
-    Unplaced,
+    Accuracy, ArmSummary, BindRate, CardSeconds, Claim, Disturbance, FailedRun, FreeCards,
+    HamiKind, HamiSource, Harness, Lag, Latency, Percentile, RunSummary, Spread, Summary,
+    TenantSummary, Unplaced,
 };
 pub use writer::{RunWriter, SessionWriter, Trouble, WriteError};
 
@@ -51,6 +54,8 @@ pub use writer::{RunWriter, SessionWriter, Trouble, WriteError};
 pub mod files {
     /// In a session's folder.
     pub const SUMMARY: &str = "summary.json";
+    /// In a session's folder, if it goes on for a set time.
+    pub const RESTARTS_OVER_TIME: &str = "restarts.csv";
     /// In a run's folder.
     pub const RUN: &str = "run.json";
     /// In a run's folder.

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Request, Via};
+use crate::plan::{DataPlane, Request, Via};
 
 /// How an experiment ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +69,13 @@ pub struct Attempt {
     pub cards: Vec<String>,
     /// Pod running.
     pub running_secs: Option<f64>,
+    /// Pod ready, which is when its useful work begins. Seen only in a run with a data plane; in others it is useful as
+    /// soon as it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub useful_secs: Option<f64>,
+    /// Pod told to stop. Seen only in a run with a data plane; in others it stops at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_secs: Option<f64>,
     /// Pod succeeded, failed or gone.
     pub ended_secs: Option<f64>,
     /// How it ended.
@@ -97,6 +104,12 @@ impl Attempt {
         self.reserved_secs.is_some() && self.released_secs.is_none()
     }
 
+    /// When its work was stopped: the order to stop, and the pod's end where that was not seen.
+    #[must_use]
+    pub fn stopped_secs(&self) -> Option<f64> {
+        self.told_secs.or(self.ended_secs)
+    }
+
     /// Whether its pod exists and has not ended.
     #[must_use]
     pub fn holds_pod(&self) -> bool {
@@ -121,8 +134,11 @@ pub struct Record {
     pub request: Request,
     /// Through which objects.
     pub via: Via,
-    /// How long it runs once its pod runs; `None`: until the end.
+    /// How long it runs once its pod runs (with a data plane: works); `None`: until the end.
     pub run_secs: Option<f64>,
+    /// What its pods went through on their machines, as it was played; absent: nothing that takes time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_plane: Option<DataPlane>,
     /// When it was to be submitted: the zero of its latencies.
     pub intended_secs: f64,
     /// When the create call was sent.
@@ -157,6 +173,8 @@ impl Record {
                 &mut a.bound_secs,
                 &mut a.bound_audit_secs,
                 &mut a.running_secs,
+                &mut a.useful_secs,
+                &mut a.told_secs,
                 &mut a.ended_secs,
             ]
         });
@@ -180,7 +198,7 @@ impl Record {
 
 /// Spans of an experiment's life whose latencies are recorded.
 ///
-/// All but `queue`, `bind` and `start` begin at the intended submit time, so that a late harness or a stalled
+/// All but `pod`, `bind`, `start`, `prepare` and `release` begin at the intended submit time, so that a late harness or a stalled
 /// API server is not hidden (no coordinated omission).
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -201,6 +219,10 @@ pub enum Phase {
     Start,
     /// Intended submit → running.
     Running,
+    /// Bound → useful work: image pull, CUDA, model. Only in a run with a data plane.
+    Prepare,
+    /// Intended submit → useful work. Only in a run with a data plane.
+    Useful,
     /// Pod ended → quota given back.
     Release,
     /// Intended submit → done.
@@ -209,7 +231,7 @@ pub enum Phase {
 
 impl Phase {
     /// Every phase, in the order of an experiment's life.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Reserve,
         Self::Admit,
         Self::Pod,
@@ -217,6 +239,8 @@ impl Phase {
         Self::Bound,
         Self::Start,
         Self::Running,
+        Self::Prepare,
+        Self::Useful,
         Self::Release,
         Self::Done,
     ];
@@ -232,6 +256,8 @@ impl Phase {
             Self::Bound => "bound",
             Self::Start => "start",
             Self::Running => "running",
+            Self::Prepare => "prepare",
+            Self::Useful => "useful",
             Self::Release => "release",
             Self::Done => "done",
         }

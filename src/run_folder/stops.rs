@@ -26,7 +26,7 @@ pub struct Stop {
     pub name: String,
     /// Who stopped it.
     pub by: StoppedBy,
-    /// When its pod was gone, seconds since the run's clock started.
+    /// When its pod was gone, or with a data plane told to stop, seconds since the run's clock started.
     pub at_secs: f64,
     /// Cards it held.
     pub cards: u32,
@@ -36,6 +36,9 @@ pub struct Stop {
     pub lost_card_seconds: f64,
     /// From being stopped to being bound again, seconds; null for a bare pod, which nobody starts again.
     pub rebound_secs: Percentile,
+    /// From being stopped to useful work again, seconds; null as above. Only in a run with a data plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub useful_again_secs: Option<Percentile>,
     /// From being stopped to being done, seconds; null for a bare pod and for work that runs until the run's end.
     pub done_again_secs: Percentile,
 }
@@ -57,6 +60,9 @@ pub struct Bill {
     pub waited_card_seconds: f64,
     /// From being stopped to being bound again; null if nothing was stopped that starts again.
     pub rebound: Option<Latency>,
+    /// From being stopped to useful work again. Only in a run with a data plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub useful_again: Option<Latency>,
     /// From being stopped to being done; null where no stopped work ends by itself.
     pub done_again: Option<Latency>,
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::landings::{Landing, Landings};
+use super::soak::Soak;
 use super::stops::{Bill, Stop};
 use super::storage::{StallLatency, StallSummary, Storage};
 
@@ -31,16 +32,35 @@ pub struct Summary {
     pub compress: f64,
     /// True for a `--quick` first look, whose figures are not comparable with a full run.
     pub quick: bool,
-    /// False until the session has ended in order; an interrupted or crashed session stays false.
+    /// False until the session has ended in order; one that was interrupted, crashed or had a failed run stays false.
     pub complete: bool,
     /// The runs, in the order they ran.
     pub runs: Vec<RunSummary>,
+    /// Runs that failed, in the order they ran; what they had recorded by then is in their folders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedRun>,
+    /// What restarted over time, of a session that goes on for a set time; null for any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak: Option<Soak>,
     /// The arms, each over its repeats, judged against what was published.
     #[serde(default)]
     pub arms: Vec<ArmSummary>,
     /// What it means for a user, in one plain sentence; empty where the runs do not say.
     #[serde(default)]
     pub meaning: String,
+}
+
+/// A run that failed: its cluster did not come up, or fell over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedRun {
+    /// Name of the arm.
+    pub arm: String,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// Folder of the run, relative to the session's.
+    pub folder: String,
+    /// Why, in one line.
+    pub error: String,
 }
 
 /// An arm over its repeats.
@@ -271,6 +291,9 @@ pub struct CardSeconds {
     pub bound: f64,
     /// Pod running → pod ended.
     pub running: f64,
+    /// Useful work begun → its own end or the order to stop. Only in a run with a data plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub useful: Option<f64>,
     /// Of admitted, on quota of other teams.
     pub borrowed: f64,
     /// Own quota used by other teams of the cohort.

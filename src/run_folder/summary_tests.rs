@@ -26,6 +26,39 @@ fn the_committed_schema_is_that_of_the_types() {
     );
 }
 
+fn failed() -> FailedRun {
+    FailedRun {
+        arm: "default".into(),
+        repeat: 2,
+        folder: "default-2".into(),
+        error: "etcd does not answer".into(),
+    }
+}
+
+fn soak() -> Soak {
+    Soak {
+        asked_secs: 7200.0,
+        took_secs: 7000.0,
+        observed_secs: 6500.0,
+        restarts: [("kube-scheduler".to_owned(), 2)].into(),
+        restarts_per_hour: Some(1.1),
+        hours: vec![super::super::SoakHour {
+            observed_secs: 3500.0,
+            restarts: 2,
+        }],
+    }
+}
+
+fn harness() -> Harness {
+    Harness {
+        cpu_secs: 5.0,
+        peak_rss_mib: 40.0,
+        late_submits: 0,
+        max_submit_lateness_ms: 3.5,
+        late_ticks: 0,
+    }
+}
+
 /// A summary with every kind of value in it.
 pub(crate) fn full() -> Summary {
     let free = FreeCards {
@@ -57,6 +90,8 @@ pub(crate) fn full() -> Summary {
         compress: 120.0,
         quick: false,
         complete: false,
+        failed: vec![failed()],
+        soak: Some(soak()),
         arms: vec![],
         meaning: String::new(),
         runs: vec![RunSummary {
@@ -119,13 +154,7 @@ pub(crate) fn full() -> Summary {
                 missing_stamps: 0,
                 unmatched_bindings: 0,
             },
-            harness: Harness {
-                cpu_secs: 5.0,
-                peak_rss_mib: 40.0,
-                late_submits: 0,
-                max_submit_lateness_ms: 3.5,
-                late_ticks: 0,
-            },
+            harness: harness(),
         }],
     }
 }
@@ -159,6 +188,14 @@ fn every_field_written_stands_in_the_schema_and_every_field_required_is_written(
 fn check(root: &Value, schema: &Value, value: &Value, at: &str) {
     if let Some(name) = schema["$ref"].as_str() {
         return check(root, root.pointer(&name[1..]).unwrap(), value, at);
+    }
+    // What may be null is `anyOf` a type and null.
+    let types = schema["anyOf"].as_array().into_iter().flatten();
+    if let Some(named) = types
+        .filter(|_| value.is_object())
+        .find(|s| s["$ref"].is_string())
+    {
+        return check(root, named, value, at);
     }
     match value {
         Value::Object(fields) => {

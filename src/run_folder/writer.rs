@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::append::{Appender, replace};
 use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
-use super::{Record, RunInfo, StorageRow, Summary, files};
+use super::{Record, RestartRow, RunInfo, StorageRow, Summary, files};
 
 /// What could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +78,20 @@ impl SessionWriter {
     /// If it can't be written; the last one stays.
     pub fn summary(&self, summary: &Summary) -> Result<(), WriteError> {
         json(&self.dir.join(files::SUMMARY), summary)
+    }
+
+    /// Writes `restarts.csv` as it stands.
+    ///
+    /// # Errors
+    /// If it can't be written; the last one stays.
+    pub fn restarts(&self, rows: &[RestartRow]) -> Result<(), WriteError> {
+        let mut text = format!("{}\n", RestartRow::HEADER);
+        for row in rows {
+            text.push_str(&row.to_csv());
+            text.push('\n');
+        }
+        let path = self.dir.join(files::RESTARTS_OVER_TIME);
+        replace(&path, text.as_bytes()).map_err(WriteError::at(&path))
     }
 
     /// Makes the folder of a run and opens its files.

@@ -15,7 +15,10 @@ use crate::plan::{CARD_MEMORY_MIB, Plan, QuotaPlan, QuotaUnit, TenantPlan};
 
 pub use admissible::{NotAdmissible, admissible};
 pub use apply::{ApplyError, apply, create};
-pub use workload::{GROUP_LABEL, NAME_LABEL, RUN_FOR_ANNOTATION, TENANT_LABEL, experiment};
+pub use workload::{
+    GROUP_LABEL, IMAGE_ANNOTATION, NAME_LABEL, PULL_FOR_ANNOTATION, RUN_FOR_ANNOTATION,
+    START_AT_ANNOTATION, TENANT_LABEL, experiment,
+};
 
 /// Group and version of the Kueue objects written here.
 pub const KUEUE_API: &str = "kueue.x-k8s.io/v1beta2";

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::priority_class_name;
 use crate::cluster::SCHEDULER_NAME;
-use crate::plan::{Request, TenantPlan, Via};
+use crate::plan::{DataPlanePlan, Request, TenantPlan, Via};
 
 /// Label with the team's name, on Jobs, their pods and bare pods.
 pub const TENANT_LABEL: &str = "headroom.dev/tenant";
@@ -16,6 +16,20 @@ pub const NAME_LABEL: &str = "headroom.dev/name";
 pub const GROUP_LABEL: &str = "headroom.dev/group";
 /// Pod annotation that tells the fake machine how long the pod runs, as a Go duration.
 pub const RUN_FOR_ANNOTATION: &str = "headroom.dev/run-for";
+/// Pod annotation with the name of the image that its machine must have before it starts.
+pub const IMAGE_ANNOTATION: &str = "headroom.dev/image";
+/// Pod annotation that says how long a machine without that image pulls it, as a Go duration.
+pub const PULL_FOR_ANNOTATION: &str = "headroom.dev/pull-for";
+/// Pod annotation with the moment at which its container may start, RFC 3339.
+pub const START_AT_ANNOTATION: &str = "headroom.dev/start-at";
+/// Pod annotation that tells the fake machine how long it takes from the container's start to useful work.
+const PREPARE_FOR_ANNOTATION: &str = "headroom.dev/prepare-for";
+/// Pod annotation that tells the fake machine how long it takes from the process's own end to free cards.
+const RELEASE_FOR_ANNOTATION: &str = "headroom.dev/release-for";
+/// Pod annotation that tells the fake machine how long it takes from the order to stop to free cards.
+const STOP_FOR_ANNOTATION: &str = "headroom.dev/stop-for";
+/// A moment that is over: nothing keeps the container from starting.
+const LONG_AGO: &str = "1970-01-01T00:00:00Z";
 
 /// The object to create for one experiment of `tenant` called `name`.
 #[must_use]
@@ -25,11 +39,19 @@ pub fn experiment(
     request: Request,
     run_secs: Option<f64>,
     via: Via,
+    data_plane: Option<&DataPlanePlan>,
 ) -> Value {
     let labels = json!({ TENANT_LABEL: tenant.name, NAME_LABEL: name });
     let mut pod_metadata = json!({ "labels": labels });
+    let mut annotations = BTreeMap::new();
     if let Some(secs) = run_secs {
-        pod_metadata["annotations"] = json!({ RUN_FOR_ANNOTATION: format!("{secs:.3}s") });
+        annotations.insert(RUN_FOR_ANNOTATION, go_duration(secs));
+    }
+    if let Some(data_plane) = data_plane {
+        annotations.extend(played(data_plane, &tenant.name, request));
+    }
+    if !annotations.is_empty() {
+        pod_metadata["annotations"] = json!(annotations);
     }
     match via {
         Via::Job => {
@@ -58,6 +80,34 @@ pub fn experiment(
             json!({ "apiVersion": "v1", "kind": "Pod", "metadata": pod_metadata, "spec": spec })
         }
     }
+}
+
+/// What tells the fake machine of the pod's data plane.
+fn played(
+    data_plane: &DataPlanePlan,
+    tenant: &str,
+    request: Request,
+) -> Vec<(&'static str, String)> {
+    let class = request.class();
+    let own = data_plane.of(&class);
+    let mut all = vec![
+        (PREPARE_FOR_ANNOTATION, go_duration(own.prepare_secs())),
+        (RELEASE_FOR_ANNOTATION, go_duration(own.release_secs)),
+        (STOP_FOR_ANNOTATION, go_duration(own.stop_secs())),
+    ];
+    match own.image(tenant, &class) {
+        Some(image) => all.extend([
+            (IMAGE_ANNOTATION, image),
+            (PULL_FOR_ANNOTATION, go_duration(own.pull_secs)),
+        ]),
+        None => all.push((START_AT_ANNOTATION, LONG_AGO.to_owned())),
+    }
+    all
+}
+
+/// Seconds as a Go duration.
+fn go_duration(secs: f64) -> String {
+    format!("{secs:.3}s")
 }
 
 fn pod_spec(request: Request) -> Value {

@@ -116,6 +116,8 @@ impl Script {
             quick: false,
             complete: false,
             runs: Vec::new(),
+            failed: Vec::new(),
+            soak: None,
             arms: Vec::new(),
             meaning: String::new(),
         };

@@ -54,23 +54,25 @@ impl<A: Api> Clearing<A> {
 
     /// Tells one task to stop.
     async fn order(&self, workload: Option<&Workload>, victim: Victim) -> Result<(), Halt> {
-        let told = match workload {
-            Some(w) => self.deactivate(w, victim.card_seconds).await,
-            None => {
-                self.api
-                    .evict(&victim.namespace, &victim.pod, &victim.uid)
-                    .await
-            }
+        let (namespace, pod) = (victim.namespace.clone(), victim.pod.clone());
+        let (uid, card_seconds) = (victim.uid.clone(), victim.card_seconds);
+        let mut call = UnderWay {
+            clearing: self,
+            victim: Some(victim),
         };
+        let told = match workload {
+            Some(w) => self.deactivate(w, card_seconds).await,
+            None => self.api.evict(&namespace, &pod, &uid).await,
+        };
+        let victim = call.victim.take();
         match told {
-            Ok(()) => self.stopped(victim),
+            Ok(()) => victim.into_iter().for_each(|v| self.stopped(v)),
             Err(ApiError::NotFound | ApiError::Conflict) => {}
             Err(ApiError::Budget) => self.say(Event::BudgetHolds {
-                victim_namespace: victim.namespace,
-                victim_pod: victim.pod,
+                victim_namespace: namespace,
+                victim_pod: pod,
             }),
             Err(ApiError::Transient(why)) => {
-                let (namespace, pod) = (victim.namespace, victim.pod);
                 tracing::warn!("stopping {namespace}/{pod}: {why}; trying again");
             }
             Err(e) => return Err(Halt::new(FailReason::Refused, e.to_string())),
@@ -118,5 +120,20 @@ impl<A: Api> Clearing<A> {
                 card_seconds: victim.card_seconds,
             },
         });
+    }
+}
+
+/// A call that tells a task to stop. If the clearing ends before its answer is there, the task may be stopping all the same,
+/// and is written down as told: of a stop that nobody wrote down nobody knows whose it was.
+struct UnderWay<'a, A: Api> {
+    clearing: &'a Clearing<A>,
+    victim: Option<Victim>,
+}
+
+impl<A: Api> Drop for UnderWay<'_, A> {
+    fn drop(&mut self) {
+        if let Some(victim) = self.victim.take() {
+            self.clearing.stopped(victim);
+        }
     }
 }

@@ -129,6 +129,35 @@ const BAD_EXPERIMENTS: &[(&str, &str)] = &[
     ("limits: raised", "limits: [5, 10]"),
     ("limits: raised", "limits: { qps: 5, brust: 1 }"),
     ("limits: raised", "node_policy: sprad"),
+    (
+        "hami: {",
+        "data_plane: { default: { image_gb: 20 } }\nhami: {",
+    ),
+    (
+        "hami: {",
+        "data_plane: { classes: { tenth: { image_gb: 20 } } }\nhami: {",
+    ),
+    (
+        "hami: {",
+        "data_plane: { default: { cuda_init_secs: -1 } }\nhami: {",
+    ),
+    (
+        "hami: {",
+        "data_plane: { default: { pull_gbit_per_sec: 0 } }\nhami: {",
+    ),
+    (
+        "hami: {",
+        "data_plane: { classes: { tenth: { release_secs: .nan } } }\nhami: {",
+    ),
+    (
+        "hami: {",
+        "data_plane: { default: { image_gib: 20 } }\nhami: {",
+    ),
+    (
+        "hami: {",
+        "data_plane: { classes: { whole-machine: { shutdown_secs: 1 } } }\nhami: {",
+    ),
+    ("hami: {", "data_plane: 20\nhami: {"),
     ("group: a", "group: c"),
     ("group: a", "grup: a"),
     ("group: a", "background: yes"),

@@ -2,5 +2,6 @@
 
 mod bad_input;
 mod clearing;
+mod data_plane;
 mod plans;
 mod properties;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::plan::experiment::Experiment;
 use crate::plan::{
     ClientLimit, Host, Overrides, Plan, Policy, RoundStart, TenantPlan, Via, expected_secs, load,
-    names, plans, source,
+    names, plans, published_restarts_per_hour, source,
 };
 
 pub(super) fn planned(name: &str, set: impl Fn(&mut Overrides)) -> BTreeMap<String, Plan> {
@@ -499,4 +499,36 @@ fn a_timeline_is_found_beside_its_experiment() {
 fn a_plan_reads_as_text() {
     insta::assert_snapshot!(planned("regimes", |_| {})["default"].describe());
     insta::assert_snapshot!(planned("placement", |_| {})["groups"].describe());
+}
+
+#[test]
+fn claims_and_figures_of_the_whole_run_stay_whoever_takes_part() {
+    let experiment = load("restarts").unwrap();
+    let overrides = Overrides::default();
+    let expected = experiment.expected(&plans(&experiment, &overrides).unwrap(), &overrides);
+    assert!(!expected.shape.is_empty());
+    assert_eq!(expected, experiment.expect);
+    assert!(published_restarts_per_hour().is_some());
+}
+
+#[test]
+fn an_option_says_how_long_to_soak_before_the_file_does_and_no_arm_does() {
+    let text = |set: &str| {
+        format!(
+            "name: mine\ntitle: T\nobserve_secs: 30\nsoak_secs: 600\ntenants:\n  a:\n    workload:\n      \
+             - burst: {{ requests: [{{ count: 1, request: whole-card }}] }}\n{set}"
+        )
+    };
+    let experiment = Experiment::from_text("mine.yaml", &text("")).unwrap();
+    let soak = |secs: Option<f64>| {
+        let overrides = Overrides {
+            soak_secs: secs,
+            ..Overrides::default()
+        };
+        plans(&experiment, &overrides).unwrap()[0].soak_secs
+    };
+    assert_eq!((soak(None), soak(Some(900.0))), (Some(600.0), Some(900.0)));
+    let arm = "arms: { one: { changes: { soak_secs: 700 } } }\n";
+    let error = Experiment::from_text("mine.yaml", &text(arm)).unwrap_err();
+    assert!(error.to_string().contains("soak_secs"), "{error}");
 }

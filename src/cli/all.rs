@@ -1,0 +1,249 @@
+//! `headroom bench all`: every experiment, and one page over them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::Place;
+use super::args::BenchArgs;
+use super::bench::{BadOptions, order, untaken};
+use super::results::RUNS;
+use super::setting::Setting;
+use crate::bench::Order;
+use crate::bench::page::{Input, Outcome, Page};
+use crate::out::in_one;
+use crate::plan::{self, Experiment};
+use crate::run_folder::replace;
+
+/// Stands for every experiment there is.
+pub const ALL: &str = "all";
+
+/// The page's name in the folder of the sessions, and that of the same as JSON.
+const PAGE: [&str; 2] = ["page.md", "page.json"];
+
+/// All experiments, as they are when nothing is said about them.
+#[derive(Debug)]
+pub struct All {
+    experiments: Vec<Experiment>,
+    dir: PathBuf,
+    /// Experiments that there are not at the size asked for, and why.
+    left_out: Vec<(String, String)>,
+}
+
+impl All {
+    /// If `all` is asked for, puts every experiment in its place, and a folder for all of them.
+    ///
+    /// # Errors
+    /// If another experiment is named, too, or an option is given that is about one experiment only, or the folder is taken.
+    pub fn asked(args: &mut BenchArgs) -> anyhow::Result<Option<Self>> {
+        if !args.experiments.iter().any(|name| name == ALL) {
+            return Ok(None);
+        }
+        check(args)?;
+        let names: Vec<String> = plan::names().into_iter().map(|(name, _)| name).collect();
+        let experiments = names.iter().map(|name| plan::load(name));
+        let experiments = experiments.collect::<Result<_, _>>()?;
+        let dir = match &args.out {
+            Some(dir) => dir.clone(),
+            None => new_folder(Path::new(RUNS)),
+        };
+        untaken(&dir)?;
+        args.experiments = names;
+        args.out = Some(dir.clone());
+        Ok(Some(Self {
+            experiments,
+            dir,
+            left_out: Vec::new(),
+        }))
+    }
+
+    /// Orders every experiment. One that there is at its own size and not at `--nodes` is left out, with a note.
+    ///
+    /// # Errors
+    /// If an option is wrong, or every experiment would be left out.
+    pub fn orders(
+        &mut self,
+        place: &Place,
+        args: &BenchArgs,
+    ) -> anyhow::Result<Vec<(Order, Setting)>> {
+        let mut own_size = args.clone();
+        own_size.shape.nodes = None;
+        let mut orders = Vec::new();
+        let mut last = None;
+        for name in &args.experiments {
+            match order(name, place, args) {
+                Ok(order) => orders.push(order),
+                Err(error) => {
+                    if args.shape.nodes.is_none() || order(name, place, &own_size).is_err() {
+                        return Err(error);
+                    }
+                    let why = format!("cannot be had at this --nodes: {}", in_one(&error));
+                    self.left_out.push((name.clone(), why));
+                    last = Some(error);
+                }
+            }
+        }
+        match last {
+            Some(error) if orders.is_empty() => return Err(error),
+            _ => {}
+        }
+        for (name, why) in &self.left_out {
+            errln!("note: {name} is left out: it {why}");
+        }
+        Ok(orders)
+    }
+
+    /// Writes the page as it stands beside the sessions.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn write(&self, orders: &[(Order, Setting)], outcomes: &[Outcome]) -> anyhow::Result<()> {
+        let page = self.page(orders, outcomes);
+        for (name, text) in PAGE.into_iter().zip([page.markdown(), page.json()?]) {
+            let path = self.dir.join(name);
+            // If no session could be written, there is no folder yet.
+            std::fs::create_dir_all(&self.dir)
+                .and_then(|()| replace(&path, text.as_bytes()))
+                .with_context(|| format!("can't write {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Prints the page.
+    pub fn print(&self, orders: &[(Order, Setting)], outcomes: &[Outcome]) {
+        out!("{}", self.page(orders, outcomes).markdown());
+        errln!("page: {}", self.dir.join(PAGE[0]).display());
+    }
+
+    fn page(&self, orders: &[(Order, Setting)], outcomes: &[Outcome]) -> Page {
+        let inputs = self.experiments.iter().map(|experiment| {
+            let of = |(order, _): &(Order, Setting)| order.experiment == experiment.name;
+            let at = orders.iter().position(of);
+            let mut left_out = self.left_out.iter();
+            let why = left_out.find(|(name, _)| *name == experiment.name);
+            Input {
+                experiment,
+                order: at
+                    .map(|i| &orders[i].0)
+                    .ok_or(why.map_or("was not ordered", |(_, w)| w)),
+                outcome: at.and_then(|i| outcomes.get(i)),
+            }
+        });
+        Page::new(&inputs.collect::<Vec<_>>())
+    }
+}
+
+/// Refuses what is about one experiment.
+fn check(args: &BenchArgs) -> Result<(), BadOptions> {
+    let no = |what: &str, why: &str| Err(BadOptions(format!("{what} does not go with all: {why}")));
+    let timeline = "not every experiment has a timeline; name those that have one, or use --quick";
+    let arms = "arms differ in just that; name the experiments instead";
+    if args.experiments.len() > 1 {
+        return no("another experiment", "it stands for every one of them");
+    }
+    if let Some(arm) = args.arms.first() {
+        let what = format!("--arm {arm}");
+        return no(&what, "each experiment has arms of its own; name the one");
+    }
+    if args.compress.is_some() {
+        return no("--compress", timeline);
+    }
+    if args.timeline.is_some() {
+        return no("--timeline", timeline);
+    }
+    if args.shape.limits.is_some() {
+        return no("--limits", arms);
+    }
+    if args.shape.node_policy.is_some() {
+        return no("--node-policy", arms);
+    }
+    if args.keep {
+        let why = "each experiment would leave a cluster up beside the next; name the one";
+        return no("--keep", why);
+    }
+    if args.soak.is_some() {
+        return no("--soak", "it is the time of one experiment; name it");
+    }
+    Ok(())
+}
+
+/// A folder under `runs` that is not there yet, named by the time.
+fn new_folder(runs: &Path) -> PathBuf {
+    let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
+    let name = format!("{now}-{ALL}");
+    let numbered = (2_u32..).map(|n| runs.join(format!("{name}-{n}")));
+    let mut names = std::iter::once(runs.join(&name)).chain(numbered);
+    let free = names.find(|path| !path.exists());
+    free.unwrap_or_else(|| runs.join(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn args(line: &str) -> BenchArgs {
+        match Cli::try_parse_from(line.split_whitespace()).map(|cli| cli.command) {
+            Ok(Command::Bench(args)) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refused(line: &str) -> String {
+        match All::asked(&mut args(line)) {
+            Err(error) => error.to_string(),
+            Ok(asked) => panic!("{line}: {asked:?}"),
+        }
+    }
+
+    #[test]
+    fn all_stands_for_every_experiment_each_in_a_folder_beneath_one() {
+        let mut args = args("headroom bench all --quick --repeat 2 --nodes 50 --hami builtin");
+        let all = All::asked(&mut args).unwrap().unwrap();
+        let names: Vec<String> = plan::names().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(args.experiments, names);
+        assert_eq!(args.out.as_ref(), Some(&all.dir));
+        assert!(all.dir.starts_with(RUNS) && all.dir.to_string_lossy().ends_with("-all"));
+    }
+
+    #[test]
+    fn one_that_is_named_is_left_as_it_is() {
+        let mut args = args("headroom bench regimes rate-limit --compress 600");
+        assert!(All::asked(&mut args).unwrap().is_none());
+        assert_eq!(args.experiments, ["regimes", "rate-limit"]);
+        assert_eq!(args.out, None);
+    }
+
+    #[test]
+    fn what_is_about_one_experiment_is_refused_with_what_to_do() {
+        for (line, words) in [
+            ("headroom bench all --arm spread", "--arm spread"),
+            ("headroom bench all --compress 600", "--quick"),
+            ("headroom bench all --timeline autoresearch", "--timeline"),
+            ("headroom bench all --limits raised", "--limits"),
+            ("headroom bench all --node-policy spread", "--node-policy"),
+            ("headroom bench all --keep", "--keep"),
+            ("headroom bench all --soak 16h", "--soak"),
+            ("headroom bench regimes all", "every one"),
+        ] {
+            let problem = refused(line);
+            assert!(
+                problem.contains(words) && problem.contains("does not go with all"),
+                "{line}: {problem}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_folder_that_holds_something_is_refused_as_a_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("page.md"), "").unwrap();
+        let problem = refused(&format!(
+            "headroom bench all --out {}",
+            dir.path().display()
+        ));
+        assert!(problem.contains("files in it"), "{problem}");
+    }
+}
