@@ -9,7 +9,7 @@ use super::pen::{Area, Drawn, Mark, bar, spot};
 use super::text::{count, percent, short};
 use super::theme::{GRID, INK, SOFT, TEXT, WRONG, width};
 use super::words::{Words, write};
-use crate::run_folder::{Landed, Landings, Share};
+use crate::run_folder::{Landed, Landings};
 
 /// The most arms, and runs of an arm, that one picture shows.
 const ARMS: usize = 8;
@@ -57,7 +57,7 @@ impl LandedWhere {
                 name: arm.name.clone(),
                 all: arm.landings.clone()?,
                 published: published("landed_right_share")
-                    .or_else(|| published("landed_elsewhere_share").map(|wrong| 1.0 - wrong)),
+                    .or_else(|| published("landed_elsewhere_share").map(|share| 1.0 - share)),
                 runs: landed.take(RUNS).collect(),
             })
         });
@@ -129,19 +129,10 @@ impl Arm {
 fn look(landed: Landed) -> (Mark, RGBColor) {
     match landed {
         Landed::Right => (Mark::Circle, INK),
-        Landed::Free => (Mark::Diamond, SOFT),
         Landed::Wrong => (Mark::Cross, WRONG),
         Landed::Never => (Mark::Over, WRONG),
+        Landed::Free => (Mark::Ring, INK),
         Landed::Unaided => (Mark::Ring, SOFT),
-    }
-}
-
-/// Requests on another machine, empty or not. An older headroom kept all of them as wrong.
-fn elsewhere(all: &Landings) -> Share {
-    if all.elsewhere == Share::default() {
-        all.wrong
-    } else {
-        all.elsewhere
     }
 }
 
@@ -153,7 +144,7 @@ fn finding(arms: &[(&str, &Landings)]) -> String {
         } else {
             String::new()
         };
-        let elsewhere = match elsewhere(all).count {
+        let elsewhere = match all.on_another().count {
             0 => String::new(),
             n => format!(", {n} elsewhere"),
         };
@@ -186,9 +177,9 @@ impl Sketch for LandedWhere {
         let all = || self.arms.iter().flat_map(|a| &a.runs).flatten();
         let keys = [
             (Landed::Right, "on the machine cleared for it"),
-            (Landed::Free, "on one that fell empty"),
-            (Landed::Wrong, "elsewhere"),
+            (Landed::Wrong, "on one that was not empty, or cleared for another"),
             (Landed::Never, "nowhere"),
+            (Landed::Free, "on another one that fell empty first"),
             (Landed::Unaided, "found a free machine"),
         ];
         let used = keys.into_iter().filter(|(l, _)| all().any(|a| a == l));
@@ -234,6 +225,7 @@ impl Sketch for LandedWhere {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_folder::Share;
 
     #[test]
     fn the_title_counts_requests_by_where_they_landed() {
@@ -243,18 +235,18 @@ mod tests {
             low: 0.7,
             high: 0.9,
         };
-        let landings = |right, wrong, never| Landings {
+        let landings = |right, elsewhere, never| Landings {
             right: share(right),
-            elsewhere: share(wrong),
-            free: Share::default(),
-            wrong: share(wrong),
+            elsewhere: share(elsewhere),
+            free: share(2),
+            wrong: share(elsewhere - 2),
             never: share(never),
             by_run: Vec::new(),
         };
-        let (first, second) = (landings(43, 5, 2), landings(50, 0, 0));
+        let (first, second) = (landings(43, 5, 2), landings(50, 2, 0));
         assert_eq!(
             finding(&[("list-then-evict", &first), ("recheck", &second)]),
-            "Requests on the machine cleared for them: list-then-evict 43 of 50, 5 elsewhere, 2 nowhere; recheck 50 of 50"
+            "Requests on the machine cleared for them: list-then-evict 43 of 50, 5 elsewhere, 2 nowhere; recheck 50 of 50, 2 elsewhere"
         );
     }
 }

@@ -91,8 +91,7 @@ pub(super) fn lanes(run: &RunMaterial) -> (Vec<Lane>, usize) {
             }
         }
     }
-    let zero = run.run.info.clock_started.as_deref();
-    if let Some(zero) = zero.and_then(|z| z.parse().ok()) {
+    if let Some(zero) = run.clock_started() {
         for (node, clearing) in clearings(&run.run.decisions, zero, end) {
             lanes.entry(node).or_default().clearings.push(clearing);
         }
@@ -166,7 +165,9 @@ mod tests {
                 request: "r".into(),
                 request_uid: "u".into(),
             }),
-            ..serde_json::from_str(r#"{"time":"2026-01-01T00:00:00Z","event":""}"#).unwrap()
+            victim_uid: None,
+            victim_namespace: None,
+            workload: None,
         };
         let all = [
             decision(5, CHOSEN, "1"),

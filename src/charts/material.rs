@@ -31,6 +31,14 @@ pub struct RunMaterial {
     pub figures: Figures,
 }
 
+impl RunMaterial {
+    /// Wall-clock time of the run's clock's zero; none if it never started.
+    #[must_use]
+    pub fn clock_started(&self) -> Option<jiff::Timestamp> {
+        self.run.info.clock_started.as_deref()?.parse().ok()
+    }
+}
+
 impl Material {
     /// Reads a session. A run that can't be read is left out and noted.
     ///

@@ -1,6 +1,5 @@
 //! Who pays for room: what each team lost when its work was stopped for others.
 
-use jiff::Timestamp;
 use plotters::prelude::*;
 
 use super::canvas::{Key, Sketch};
@@ -41,12 +40,11 @@ struct Arm {
 #[must_use]
 pub fn bills(run: &RunMaterial) -> Vec<(&str, Bill)> {
     let end_secs = run.summary.observed_secs;
-    let zero = run.run.info.clock_started.as_deref();
-    // Without it only those are the clearer's that its decisions name.
-    let zero = zero
-        .and_then(|z| z.parse().ok())
-        .unwrap_or(Timestamp::UNIX_EPOCH);
-    let stops = judge::stops(&run.run.records, &run.run.decisions, zero, end_secs);
+    let (zero, decisions) = match run.clock_started() {
+        Some(zero) => (zero, run.run.decisions.as_slice()),
+        None => (jiff::Timestamp::UNIX_EPOCH, [].as_slice()),
+    };
+    let stops = judge::stops(&run.run.records, decisions, zero, end_secs);
     let teams = run.summary.tenants.iter().map(|team| {
         let own: Vec<&Stop> = stops.iter().filter(|s| s.tenant == team.name).collect();
         (team.name.as_str(), judge::bill(&own, end_secs))

@@ -142,12 +142,17 @@ pub struct Landings {
 }
 
 impl Landings {
+    /// On another machine, in whatever way. An older headroom kept them all as wrong.
+    #[must_use]
+    pub fn on_another(&self) -> Share {
+        let old = self.elsewhere == Share::default();
+        if old { self.wrong } else { self.elsewhere }
+    }
+
     /// All of it in one plain sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
-        // An older headroom kept them as wrong.
-        let old = self.elsewhere == Share::default();
-        let elsewhere = if old { self.wrong } else { self.elsewhere };
+        let elsewhere = self.on_another();
         let percent = |s: Share| format!("{:.0} to {:.0} %", s.low * 100.0, s.high * 100.0);
         let mut text = format!(
             "{} of {} requests landed on the machine cleared for them (exact 95 % interval {}), {} elsewhere ({}), {} never",
