@@ -42,6 +42,7 @@ impl Unit {
         match self {
             Self::Secs => secs(value),
             Self::CardSecs => format!("{} card·s", whole(value)),
+            Self::Count if value.fract() != 0.0 && value.abs() < 1000.0 => format!("{value:.2}"),
             Self::Count => whole(value),
             Self::Share => percent(value),
         }
@@ -86,6 +87,8 @@ pub fn words(key: &str) -> String {
         "not_landed_right" => "not on the machine cleared for them",
         "landed_right_share" => "share on the machine cleared for them",
         "landed_elsewhere_share" => "share on a machine not cleared for them",
+        "restarts" => "restarts of components",
+        "restarts_per_hour" => "restarts of components an hour",
         "clearing_p50_secs" => "clearing begun → bound, p50",
         other => other,
     };
@@ -194,10 +197,13 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Collects a figure; `None` if no run of the arm has it.
+    /// Collects a team's figure, or with no team one of the whole run; `None` if no run of the arm has it.
     #[must_use]
     pub fn of(material: &Material, arm: &str, team: &str, key: &str) -> Option<Self> {
-        let name = format!("{team}.{key}");
+        let name = match team {
+            "" => key.to_owned(),
+            _ => format!("{team}.{key}"),
+        };
         let runs = || material.runs.iter().filter(|r| r.summary.arm == arm);
         let published = runs().find_map(|run| run.published(team, key));
         // Of landings, which are rare events, the median of runs says nothing: all runs are counted together.
@@ -242,14 +248,20 @@ impl Repeats {
         }
     }
 
+    /// The median, if it is not only known to be larger than something.
+    #[must_use]
+    pub fn known(&self) -> Option<f64> {
+        match self.median {
+            Amount::Is(v) => Some(v),
+            Amount::Over(_) => None,
+        }
+    }
+
     /// Measured ÷ published; `None` where the measured is only known to be larger than something.
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         let published = self.published.filter(|p| *p > 0.0)?;
-        match self.median {
-            Amount::Is(v) => Some(v / published),
-            Amount::Over(_) => None,
-        }
+        Some(self.known()? / published)
     }
 }
 

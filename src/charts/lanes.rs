@@ -70,6 +70,9 @@ impl Lanes {
         let landed = machines.iter().map(|l| l.landings.len()).sum();
         let with_stops = machines.iter().filter(|l| !l.stops.is_empty()).count();
         let verdict = if run.summary.landings.is_empty() {
+            for lane in &mut machines {
+                lane.doubt();
+            }
             Verdict::Untouched(machines.iter().map(Lane::untouched).sum())
         } else {
             Verdict::Cleared(counts(run))
@@ -115,7 +118,7 @@ fn telling<'a>(material: &'a Material, shown: &'a RunMaterial) -> &'a RunMateria
         .filter(|r| r.summary.arm == shown.summary.arm);
     let missed = |run: &RunMaterial| {
         let counts = counts(run);
-        counts.wrong.saturating_add(counts.never)
+        counts.elsewhere().saturating_add(counts.never)
     };
     // Of several with as many, the first.
     own.rev()
@@ -144,7 +147,7 @@ fn finding(stops: usize, on: usize, landed: (usize, usize), verdict: Verdict) ->
             c.right,
             count(u64::from(c.judged()), "request"),
             if c.judged() == 1 { "it" } else { "them" },
-            also(c.wrong, "elsewhere"),
+            also(c.elsewhere(), "elsewhere"),
             also(c.never, "nowhere"),
             also(c.unaided, "more on a machine that was free"),
         ),

@@ -48,6 +48,14 @@ impl Lane {
         let first = self.stops.iter().copied().fold(f64::MAX, f64::min);
         self.landings.iter().filter(|l| l.at < first).count()
     }
+
+    /// Marks these as wrong: without a clearer nothing else tells for whom a machine was emptied.
+    pub fn doubt(&mut self) {
+        let first = self.stops.iter().copied().fold(f64::MAX, f64::min);
+        for landing in &mut self.landings {
+            landing.wrong = landing.at < first;
+        }
+    }
 }
 
 /// The machines of a run by name, and the number of whole machines that were asked for.

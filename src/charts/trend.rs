@@ -13,13 +13,15 @@ use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
 use super::text::{count, short, to_the_second};
-use super::theme::{INK, SOFT};
+use super::theme::{INK, LINE, SOFT};
 use super::trend_data::{Point, chosen, points};
+use super::words::{Words, write};
 use crate::compare::baseline::NIGHTS;
 
 /// The most figures that one picture shows.
 const PANELS: usize = 6;
-const PANEL_HEIGHT: i32 = 220;
+/// Of a panel and of the second line above it.
+const PANEL_HEIGHT: i32 = 220 + LINE;
 
 /// The chart's data.
 #[derive(Debug)]
@@ -92,25 +94,25 @@ impl Figure {
         }
     }
 
-    /// As its name, for a panel's title.
-    fn short_name(&self) -> String {
-        let (team, rest) = self.key.split_once('.').unwrap_or(("", &self.key));
-        let of = self.arm.as_deref().unwrap_or(team);
-        let unit = if Unit::of(&self.key) == Unit::Secs {
-            ", s"
-        } else {
-            ""
+    /// As its name, for the two lines above a panel: of what (arm and team), and the figure with its unit.
+    fn lines(&self) -> (String, String) {
+        let whole_run = !self.key.contains('.') || self.key.starts_with("calls_per_pod.");
+        let (team, figure) = match self.key.split_once('.') {
+            Some((team, rest)) if !whole_run => (Some(team), words(rest)),
+            _ => (None, in_full(&self.key)),
         };
-        let name = if team.is_empty() {
-            in_full(&self.key)
-        } else {
-            words(rest)
+        let unit = match Unit::of(&self.key) {
+            Unit::Secs => ", s",
+            Unit::CardSecs => ", card·s",
+            Unit::Count | Unit::Share => "",
         };
-        let name = name.replace("submit → ", "");
-        match of {
-            "" => short(&name, 30),
-            _ => short(&format!("{}: {name}{unit}", short(of, 10)), 30),
-        }
+        let figure = figure.replace("submit → ", "").replace(": bound, ", " ");
+        let figure = figure.replace(" (quota held)", "");
+        let of: Vec<&str> = self.arm.as_deref().into_iter().chain(team).collect();
+        (
+            short(&of.join(": "), 24),
+            short(&format!("{figure}{unit}"), 27),
+        )
     }
 }
 
@@ -213,9 +215,21 @@ impl Sketch for Trend {
                 measured.chain(p.repeats.published).chain(interval)
             });
             let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+            // Of things that are counted less than one is nothing.
+            let apart = if Unit::of(&figure.key) == Unit::Count {
+                low + 1.0
+            } else {
+                low
+            };
+            let high = high.max(apart);
             let x = Scale::numbers(self.started.len());
+            let rows = (rows.0 + LINE, rows.1);
             let panel = Panel::new(body, sides, rows, x, Scale::between(low, high));
-            panel.axes(&figure.short_name(), "")?;
+            panel.axes("", "")?;
+            let (of, what) = figure.lines();
+            let above = rows.0 - 30;
+            write(body, (sides.0, above - LINE), &of, &Words::bold())?;
+            write(body, (sides.0, above), &what, &Words::soft())?;
             let last = grid::is_last_row(i, n);
             panel.x_axis(if last { "session, by time" } else { "" }, true)?;
             if let Some(published) = figure.points.iter().find_map(|p| p.repeats.published) {

@@ -112,6 +112,23 @@ fn rows(material: &Material, arm: &str) -> Vec<Row> {
             rows.extend(worth.filter(|r| !rows.contains(r)));
         }
     }
+    // Published of the whole run, and of no team.
+    let arms = material.session.summary.arms.iter();
+    let published = arms.filter(|a| a.name == arm).flat_map(|a| &a.published);
+    for (key, value) in published.filter(|(key, _)| !key.contains('.')) {
+        let repeats = Repeats::of(material, arm, "", key);
+        let measured = repeats.as_ref().map(|r| r.print(Unit::of(key)));
+        let ratio = repeats
+            .and_then(|r| Some(r.known()? / value))
+            .filter(|r| r.is_finite());
+        rows.push(Row {
+            team: String::new(),
+            figure: words(key),
+            measured: measured.unwrap_or_else(|| "not measured".into()),
+            published: Some(Unit::of(key).print(*value)),
+            ratio: ratio.map(|r| format!("{r:.3}")),
+        });
+    }
     rows
 }
 
