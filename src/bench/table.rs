@@ -155,11 +155,12 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
 }
 
 /// Waits that are shown for each class: phase and label. Those for useful work are there in a run with a data plane only.
-const WAITS: [(&str, &str); 4] = [
+const WAITS: [(&str, &str); 5] = [
     ("bound", "submit → bound"),
     ("useful", "submit → useful work"),
     ("bind", "pod → bound"),
     ("prepare", "bound → useful work"),
+    ("stop", "told to stop → cards free"),
 ];
 
 /// What the ideal leaves out, and so what is measured beyond it.
