@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::table::{NOTHING, percentile, whole};
 use crate::plan::{CARDS_PER_NODE, Plan};
-use crate::run_folder::{Bill, Latency, Percentile, RunSummary};
+use crate::run_folder::{Bill, FreeCards, Latency, Percentile, RunSummary};
 
 /// Text of one row for one team's bill.
 type Value = fn(&Bill) -> String;
@@ -56,6 +56,44 @@ pub fn idle(run: &RunSummary, plan: &Plan) -> String {
         idle / run.observed_secs,
         plan.cluster.nodes() * CARDS_PER_NODE,
     )
+}
+
+/// Why whole machines found no place: idle cards, and on how many machines they were, once for all that saw the same.
+pub fn unplaced(run: &RunSummary) -> String {
+    let mut alike: Vec<(&str, &FreeCards, u32)> = Vec::new();
+    for request in &run.unplaced {
+        let (team, free) = (request.tenant.as_str(), &request.at_end);
+        match alike.iter_mut().find(|(t, f, _)| *t == team && *f == free) {
+            Some((.., n)) => *n += 1,
+            None => alike.push((team, free, 1)),
+        }
+    }
+    let mut text = String::new();
+    for (team, free, n) in alike {
+        let whole = free.machines.get(&CARDS_PER_NODE).copied().unwrap_or(0);
+        let machines: Vec<String> = free
+            .machines
+            .iter()
+            .map(|(cards, n)| format!("{n} × {cards}"))
+            .collect();
+        let why = if whole > 0 {
+            format!("{whole} machines were idle, so it was for lack of time and not of room")
+        } else {
+            let share = free
+                .unusable_share
+                .map_or(NOTHING.into(), |s| format!("{:.0} %", s * 100.0));
+            format!(
+                "{} cards were idle, {share} of them on machines in use",
+                free.idle_cards
+            )
+        };
+        let _ = writeln!(
+            text,
+            "{team}: {n} whole-machine requests were not placed; {why} (machines × idle cards: {})",
+            machines.join(", "),
+        );
+    }
+    text
 }
 
 /// Restarts by component, with their causes.

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use super::bill;
-use crate::plan::{CARDS_PER_NODE, Plan, TenantPlan};
-use crate::run_folder::{FreeCards, Latency, Percentile, RunSummary, Summary, TenantSummary};
+use crate::plan::{Plan, TenantPlan};
+use crate::run_folder::{Latency, Percentile, RunSummary, Summary, TenantSummary};
 
 /// Renders one run of a session: what it is, the table, what restarted, what disturbed it. `plan` is the run's own.
 #[must_use]
@@ -44,7 +44,7 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
     text += &bill::idle(run, plan);
     text += &bill::stalls(run);
     text += &calls(run);
-    text += &unplaced(run);
+    text += &bill::unplaced(run);
     for disturbance in &run.disturbed {
         let _ = writeln!(
             text,
@@ -155,11 +155,12 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
 }
 
 /// Waits that are shown for each class: phase and label. Those for useful work are there in a run with a data plane only.
-const WAITS: [(&str, &str); 4] = [
+const WAITS: [(&str, &str); 5] = [
     ("bound", "submit → bound"),
     ("useful", "submit → useful work"),
     ("bind", "pod → bound"),
     ("prepare", "bound → useful work"),
+    ("stop", "told to stop → cards free"),
 ];
 
 /// What the ideal leaves out, and so what is measured beyond it.
@@ -229,44 +230,6 @@ fn calls(run: &RunSummary) -> String {
         .measured_per_sec
         .map_or(NOTHING.into(), |rate| format!("{rate:.2}"));
     format!("{table}\nmeasured: {measured} pods/s bound\n")
-}
-
-/// Why whole machines found no place: idle cards, and on how many machines they were, once for all that saw the same.
-fn unplaced(run: &RunSummary) -> String {
-    let mut alike: Vec<(&str, &FreeCards, u32)> = Vec::new();
-    for request in &run.unplaced {
-        let (team, free) = (request.tenant.as_str(), &request.at_end);
-        match alike.iter_mut().find(|(t, f, _)| *t == team && *f == free) {
-            Some((.., n)) => *n += 1,
-            None => alike.push((team, free, 1)),
-        }
-    }
-    let mut text = String::new();
-    for (team, free, n) in alike {
-        let whole = free.machines.get(&CARDS_PER_NODE).copied().unwrap_or(0);
-        let machines: Vec<String> = free
-            .machines
-            .iter()
-            .map(|(cards, n)| format!("{n} × {cards}"))
-            .collect();
-        let why = if whole > 0 {
-            format!("{whole} machines were idle, so it was for lack of time and not of room")
-        } else {
-            let share = free
-                .unusable_share
-                .map_or(NOTHING.into(), |s| format!("{:.0} %", s * 100.0));
-            format!(
-                "{} cards were idle, {share} of them on machines in use",
-                free.idle_cards
-            )
-        };
-        let _ = writeln!(
-            text,
-            "{team}: {n} whole-machine requests were not placed; {why} (machines × idle cards: {})",
-            machines.join(", "),
-        );
-    }
-    text
 }
 
 /// What a cell shows when there is nothing to show.

@@ -115,7 +115,9 @@ fn without_a_data_plane_nothing_is_said_of_useful_work() {
     }
     let (found, _) = samples([&record], 90.0);
     let phases: Vec<Phase> = found.keys().map(|(_, phase)| *phase).collect();
-    assert!(!phases.contains(&Phase::Useful) && !phases.contains(&Phase::Prepare));
+    for phase in [Phase::Useful, Phase::Prepare, Phase::Stop] {
+        assert!(!phases.contains(&phase), "{phase:?}");
+    }
     let plan = plan(vec![team("shared", 8, false)]);
     assert_eq!(card_seconds(&plan, &[record], 90.0)[0].useful, None);
 }
@@ -136,6 +138,9 @@ fn cards_are_held_until_released_and_useful_until_the_work_ends() {
 fn who_is_stopped_waits_from_the_order_on_and_until_useful_work() {
     let mut record = stopped();
     assert_eq!(record.attempts[0].told_secs, Some(27.0));
+    let (found, _) = samples([&record], 90.0);
+    let stop = found[&("whole-card".to_owned(), Phase::Stop)][0];
+    assert!(close(stop.secs, 3.0) && !stop.censored, "{stop:?}");
     // A Job's: it starts again, is bound while the old pod shuts down, and needs no pull.
     record.via = Via::Job;
     record.attempts[0].end = AttemptEnd::Preempted;

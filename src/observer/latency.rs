@@ -106,6 +106,7 @@ impl Collect {
                     stopped,
                 );
             }
+            self.add(r, Phase::Stop, a.told_secs, a.ended_secs, None);
             if a.reserved_secs.is_some() {
                 self.add(r, Phase::Release, a.ended_secs, a.released_secs, None);
             }

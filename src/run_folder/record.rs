@@ -198,7 +198,7 @@ impl Record {
 
 /// Spans of an experiment's life whose latencies are recorded.
 ///
-/// All but `pod`, `bind`, `start`, `prepare` and `release` begin at the intended submit time, so that a late harness or a stalled
+/// All but `pod`, `bind`, `start`, `prepare`, `stop` and `release` begin at the intended submit time, so that a late harness or a stalled
 /// API server is not hidden (no coordinated omission).
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -223,6 +223,8 @@ pub enum Phase {
     Prepare,
     /// Intended submit → useful work. Only in a run with a data plane.
     Useful,
+    /// Told to stop → its cards free. Only in a run with a data plane.
+    Stop,
     /// Pod ended → quota given back.
     Release,
     /// Intended submit → done.
@@ -231,7 +233,7 @@ pub enum Phase {
 
 impl Phase {
     /// Every phase, in the order of an experiment's life.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Reserve,
         Self::Admit,
         Self::Pod,
@@ -241,6 +243,7 @@ impl Phase {
         Self::Running,
         Self::Prepare,
         Self::Useful,
+        Self::Stop,
         Self::Release,
         Self::Done,
     ];
@@ -258,6 +261,7 @@ impl Phase {
             Self::Running => "running",
             Self::Prepare => "prepare",
             Self::Useful => "useful",
+            Self::Stop => "stop",
             Self::Release => "release",
             Self::Done => "done",
         }
