@@ -73,6 +73,13 @@ fn state(part: &Part) -> String {
 
 fn write(part: &Part, text: &mut String) {
     let _ = writeln!(text, "\n## {}: {}\n", part.experiment, part.title);
+    if matches!(part.state, State::NotBegun | State::LeftOut) {
+        // Each of its rows would say the same.
+        let why = part.error.as_deref().map(first_line);
+        let why = why.map_or(String::new(), |why| format!(": {why}"));
+        let _ = writeln!(text, "- {}{why}", state(part));
+        return;
+    }
     if !part.figures.is_empty() {
         let _ = writeln!(text, "{}\n", figures(&part.figures));
     }

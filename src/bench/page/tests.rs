@@ -159,6 +159,9 @@ fn what_does_not_hold_is_said_and_what_disturbed_it_too() {
 fn what_has_not_begun_or_could_not_be_written_stands_there_with_the_reason() {
     let none = page(&Overrides::default(), |_| None);
     assert_eq!(none.experiments[0].state, State::NotBegun);
+    let text = none.markdown();
+    let one_line = text.contains("\n- not begun\n") && !text.contains("admitted_at_once");
+    assert!(one_line, "{text}");
     assert!(
         none.experiments[0]
             .claims
