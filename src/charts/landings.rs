@@ -177,7 +177,10 @@ impl Sketch for LandedWhere {
         let all = || self.arms.iter().flat_map(|a| &a.runs).flatten();
         let keys = [
             (Landed::Right, "on the machine cleared for it"),
-            (Landed::Wrong, "on one that was not empty, or cleared for another"),
+            (
+                Landed::Wrong,
+                "on one that was not empty, or cleared for another",
+            ),
             (Landed::Never, "nowhere"),
             (Landed::Free, "on another one that fell empty first"),
             (Landed::Unaided, "found a free machine"),
