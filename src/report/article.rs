@@ -90,16 +90,18 @@ pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
         .filter(|(name, _)| !here.contains(name.as_str()));
     let told = others.filter_map(|(name, _)| {
         let experiment = plan::load(&name).ok()?;
+        let rows = experiment.expect.published.iter().map(|published| {
+            let mut row = row(published, NOT_RUN);
+            if let Some(arm) = &published.arm {
+                row.figure = format!("{arm}: {}", row.figure);
+            }
+            row
+        });
         Some(Told {
-            name,
+            rows: rows.collect(),
             title: experiment.title,
             description: experiment.description,
-            rows: experiment
-                .expect
-                .published
-                .iter()
-                .map(|p| row(p, NOT_RUN))
-                .collect(),
+            name,
         })
     });
     told.collect()

@@ -46,6 +46,40 @@ fn a_report_has_the_published_figures_and_says_what_ran() {
     }
 }
 
+/// A reader of the article finds each of its numbers, whatever ran.
+#[test]
+fn every_published_figure_is_there_and_says_where_nothing_ran() {
+    let html = report(&Script {
+        folder: "placement",
+        experiment: "placement",
+        edit: |plan| plan.tenants.iter_mut().for_each(|t| t.published.clear()),
+        ..Script::default()
+    });
+    // Measured, of an arm that ran, of other experiments; figures and what only their descriptions say.
+    for published in [
+        "34.57 s",
+        "9.73 s",
+        "4.97 s",
+        "280 cards",
+        "458.8 s",
+        "8,629 card·s",
+        "9723",
+        "453 s",
+        "1.52 s",
+        "2.01 s",
+        "17 of 80",
+        "36.6",
+        "28 %",
+        "7 of 25",
+        "66 times in 16 h",
+        "4.12",
+    ] {
+        assert!(html.contains(published), "{published}");
+    }
+    assert!(html.contains("at another size or pace") && html.contains("not run"));
+    assert!(html.contains("What the words mean"));
+}
+
 #[test]
 fn the_built_in_extender_is_never_passed_off_as_hami() {
     let script = Script {
