@@ -89,6 +89,18 @@ pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
+/// Cores of the whole machine, whichever of them this process may use.
+#[must_use]
+pub fn all_cores() -> u32 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let names = stat.lines().filter_map(|line| line.strip_prefix("cpu"));
+    let each = names.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    match u32::try_from(each.count()) {
+        Ok(n) if n > 0 => n,
+        _ => cores(),
+    }
+}
+
 /// CPU time that all cores together have been busy since boot, seconds; `None` if the kernel does not tell.
 #[must_use]
 pub fn busy_cpu_secs() -> Option<f64> {

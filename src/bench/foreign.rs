@@ -41,7 +41,7 @@ impl Mark {
         // A component that was restarted takes its CPU time with it; then this errs on the side of a disturbance.
         let own = (now.own_secs - self.own_secs).max(0.0);
         let others = (machine - own).max(0.0) / wall;
-        let cores = f64::from(machine::cores());
+        let cores = f64::from(machine::all_cores());
         (wall > 0.0 && others > SHARE * cores).then(|| Disturbance {
             kind: "busy-machine".into(),
             detail: format!("other programs used {others:.2} of {cores:.0} cores during the run"),
@@ -64,7 +64,7 @@ mod tests {
             own_secs,
         };
         let start = mark(0, 100.0, 10.0);
-        let cores = f64::from(machine::cores());
+        let cores = f64::from(machine::all_cores());
         assert!(
             start
                 .disturbance(mark(10, 100.0 + 10.0 * cores, 10.0 + 10.0 * cores))

@@ -40,7 +40,8 @@ pub fn is_nightly(summary: &Summary) -> bool {
 }
 
 /// The last nightly sessions in `runs` that the sessions `new` can be compared with: of the same experiment, ended in
-/// order, at least one run of it undisturbed, started before them, and different from them in nothing but `across`.
+/// order, at least one run of it undisturbed, started before them, and different from them in nothing but `across`. All that are
+/// taken are like the last of them: across an update, the nights since the one before it.
 ///
 /// # Errors
 /// If `new` can't be read, or there is no such night; the message says what was passed over and why.
@@ -78,13 +79,21 @@ pub fn nights(
     earlier.sort();
     let count = earlier.len();
     let mut taken = Vec::new();
+    let mut last: Option<Side> = None;
     let mut passed_over: Vec<String> = Vec::new();
     for (_, path) in earlier.into_iter().rev() {
         if taken.len() == most {
             break;
         }
-        match eligible(&path, &side, across) {
-            Ok(()) => taken.push(path),
+        let found = eligible(&path, &side, across).and_then(|own| match &last {
+            Some(last) => alike(&own, last, &[]).map(|()| own),
+            None => Ok(own),
+        });
+        match found {
+            Ok(own) => {
+                last.get_or_insert(own);
+                taken.push(path);
+            }
             Err(why) => {
                 if !passed_over.contains(&why) {
                     passed_over.push(why);
@@ -109,8 +118,8 @@ pub fn nights(
     Ok(taken)
 }
 
-/// Whether a session can be compared with; else why not.
-fn eligible(path: &Path, new: &Side, across: &[Topic]) -> Result<(), String> {
+/// The session if it can be compared with; else why not.
+fn eligible(path: &Path, new: &Side, across: &[Topic]) -> Result<Side, String> {
     let own = [path.to_owned()];
     let session = Session::load(path).map_err(|e| e.to_string())?;
     if !session.summary.complete {
@@ -120,7 +129,11 @@ fn eligible(path: &Path, new: &Side, across: &[Topic]) -> Result<(), String> {
         CompareError::NoRuns { .. } => "all its runs were disturbed or can't be read".to_owned(),
         other => other.to_string(),
     })?;
-    let arms = new.arms();
-    let all = alike::between(&side, new, &arms);
+    alike(&side, new, across).map(|()| side)
+}
+
+/// Whether two sides differ in nothing but `across`; else in what.
+fn alike(side: &Side, other: &Side, across: &[Topic]) -> Result<(), String> {
+    let all = alike::between(side, other, &other.arms());
     alike::declared(&all, across).map_err(|e| e.to_string())
 }

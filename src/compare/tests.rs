@@ -347,6 +347,9 @@ fn nights_are_the_last_like_ones_that_ended_undisturbed() {
 
     assert_eq!(nights(runs, Nights(7), &new, &[]).unwrap(), expected);
     assert_eq!(nights(runs, Nights(2), &new, &[]).unwrap(), expected[1..]);
+    // Across an update: the nights since the last one that differs, and never a mixture.
+    let across = nights(runs, Nights(7), &new, &[Topic::Hami, Topic::Headroom]);
+    assert_eq!(across.unwrap(), [runs.join("other-hami")]);
     let first = [expected[0].clone()];
     let line = nights(runs, Nights(7), &first, &[])
         .unwrap_err()
