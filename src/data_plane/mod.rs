@@ -4,12 +4,15 @@
 //! one annotation a pod, the moment at which its machine has the image; kwok starts the container then. All else of the
 //! data plane kwok plays by itself (`kwok/data-plane-stages.yaml`): only here does one pod depend on another.
 //!
+//! A pull begins when its pod is bound, but the pod is told only after HAMi's device plugin has answered: kwok plays a stage
+//! again for a pod that changes meanwhile, and would free the node's lock a second time, which might be another pod's by then.
+//!
 //! It costs one PATCH a pod, under a user agent of its own, and delays a pod whose image is there by that call. It must
 //! never bind, stop or delete anything. What machines have is kept in memory: a run begins with none.
 
 mod images;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +32,12 @@ pub use images::Images;
 
 /// Its name in the audit log.
 pub const USER_AGENT: &str = concat!("headroom-data-plane/", env!("CARGO_PKG_VERSION"));
+
+/// Annotation in which HAMi says how far a bind is.
+const BIND_PHASE_ANNOTATION: &str = "hami.io/bind-phase";
+
+/// What stands there until the device plugin has answered.
+const ALLOCATING: &str = "allocating";
 
 /// The pods that it has to do with.
 const WAITING_FOR_IMAGE: &str = "spec.nodeName!=,status.phase=Pending";
@@ -79,6 +88,17 @@ struct Wanted {
     node: String,
     image: String,
     pull: Duration,
+    /// The device plugin has answered.
+    allocated: bool,
+}
+
+/// A pod that waits.
+#[derive(Debug)]
+enum Waiting {
+    /// For the device plugin; its image is there at this time.
+    Allocating(Timestamp),
+    /// It has been told, or is being told. Dropped with the task, and the call with it.
+    Told { _call: AbortOnDropHandle<()> },
 }
 
 async fn play(client: Client, listed: Arc<Notify>) {
@@ -88,25 +108,32 @@ async fn play(client: Client, listed: Arc<Notify>) {
     let pods = watcher::watcher(Api::<Pod>::all(client.clone()), config);
     let mut pods = std::pin::pin!(pods);
     let mut images = Images::default();
-    let mut told: HashSet<String> = HashSet::new();
-    // Dropped with the task, and the calls with it.
-    let mut calls: HashMap<String, AbortOnDropHandle<()>> = HashMap::new();
+    let mut waiting: HashMap<String, Waiting> = HashMap::new();
     while let Some(event) = pods.next().await {
         match event {
             Ok(Event::Apply(pod) | Event::InitApply(pod)) => {
-                let Some(pod) = wanted(&pod).filter(|pod| told.insert(pod.uid.clone())) else {
+                let Some(pod) = wanted(&pod) else {
                     continue;
                 };
-                let at = images.wanted(&pod.node, &pod.image, pod.pull, Timestamp::now());
+                let at = match waiting.get(&pod.uid) {
+                    Some(Waiting::Told { .. }) => continue,
+                    Some(Waiting::Allocating(at)) => *at,
+                    None => images.wanted(&pod.node, &pod.image, pod.pull, Timestamp::now()),
+                };
                 let uid = pod.uid.clone();
-                let call = tokio::spawn(tell(client.clone(), pod, at));
-                calls.insert(uid, AbortOnDropHandle::new(call));
+                let state = if pod.allocated {
+                    let call = tokio::spawn(tell(client.clone(), pod, at));
+                    Waiting::Told {
+                        _call: AbortOnDropHandle::new(call),
+                    }
+                } else {
+                    Waiting::Allocating(at)
+                };
+                waiting.insert(uid, state);
             }
             // Started or gone.
             Ok(Event::Delete(pod)) => {
-                let uid = pod.uid().unwrap_or_default();
-                told.remove(&uid);
-                calls.remove(&uid);
+                waiting.remove(&pod.uid().unwrap_or_default());
             }
             Ok(Event::Init) => {}
             Ok(Event::InitDone) => listed.notify_one(),
@@ -131,6 +158,7 @@ fn wanted(pod: &Pod) -> Option<Wanted> {
         uid: pod.uid()?,
         node: pod.spec.as_ref()?.node_name.clone()?,
         image: annotations.get(IMAGE_ANNOTATION)?.clone(),
+        allocated: annotations.get(BIND_PHASE_ANNOTATION).map(String::as_str) != Some(ALLOCATING),
         pull: Duration::try_from_secs_f64(pull.strip_suffix('s')?.parse().ok()?).ok()?,
     })
 }
@@ -188,6 +216,12 @@ mod tests {
         assert_eq!((found.node.as_str(), found.name.as_str()), ("gpu-00", "a"));
         assert!(found.image.starts_with("research"), "{found:?}");
         assert!(found.pull > Duration::from_secs(1), "{found:?}");
+        let annotations = pod.annotations_mut();
+        annotations.insert(BIND_PHASE_ANNOTATION.into(), ALLOCATING.into());
+        assert!(!wanted(&pod).expect("it still waits").allocated);
+        let annotations = pod.annotations_mut();
+        annotations.insert(BIND_PHASE_ANNOTATION.into(), "success".into());
+        assert!(wanted(&pod).expect("it still waits").allocated);
         let now = Timestamp::UNIX_EPOCH.to_string();
         pod.annotations_mut()
             .insert(START_AT_ANNOTATION.into(), now);
