@@ -3,8 +3,9 @@
 use plotters::prelude::*;
 
 use super::canvas::{Key, Sketch};
-use super::figures::{Repeats, Unit};
+use super::figures::Repeats;
 use super::material::Material;
+use super::names::Unit;
 use super::pen::{Area, Drawn, Mark, bar, spot};
 use super::scale::Scale;
 use super::text::{percent, secs, short, times, whole};

@@ -1,120 +1,12 @@
-//! Figures by the names under which they are published, and what repeats say about one.
+//! Figures over time and over repeats.
 
 use std::collections::BTreeMap;
 
 use super::material::{Material, RunMaterial};
-use super::text::{percent, percentile as percentile_text, secs, whole};
+use super::names::Unit;
+use super::text::percentile as percentile_text;
 use crate::judge::{Amount, Figures};
 use crate::run_folder::{Latency, Percentile, Record, RunSummary};
-
-/// The unit that a figure's name tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds.
-    Secs,
-    /// Card-seconds.
-    CardSecs,
-    /// A number of things.
-    Count,
-    /// A share of 1.
-    Share,
-}
-
-impl Unit {
-    /// The unit of the figure called `key`.
-    #[must_use]
-    pub fn of(key: &str) -> Self {
-        let name = key.rsplit('.').next().unwrap_or(key);
-        if name.starts_with("card_seconds_") {
-            Self::CardSecs
-        } else if name.ends_with("_secs") {
-            Self::Secs
-        } else if name.ends_with("_share") {
-            Self::Share
-        } else {
-            Self::Count
-        }
-    }
-
-    /// A value with its unit.
-    #[must_use]
-    pub fn print(self, value: f64) -> String {
-        match self {
-            Self::Secs => secs(value),
-            Self::CardSecs => format!("{} card·s", whole(value)),
-            Self::Count if value.fract() != 0.0 && value.abs() < 1000.0 => format!("{value:.2}"),
-            Self::Count => whole(value),
-            Self::Share => percent(value),
-        }
-    }
-}
-
-/// A figure in words: `whole-card: submit → bound, p95`.
-#[must_use]
-pub fn words(key: &str) -> String {
-    let (class, name) = match key.split_once('.') {
-        Some((class, name)) => (Some(class), name),
-        None => (None, key),
-    };
-    let text = match name {
-        "makespan_secs" => "makespan",
-        "ideal_secs" => "ideal makespan (no control plane)",
-        "card_seconds_reserved" => "reserved",
-        "card_seconds_admitted" => "admitted (quota held)",
-        "card_seconds_bound" => "bound",
-        "card_seconds_running" => "running",
-        "card_seconds_useful" => "at useful work",
-        "card_seconds_borrowed" => "borrowed",
-        "card_seconds_lent" => "lent",
-        "card_seconds_ideal" => "ideal of the timeline",
-        "submitted_count" => "requests submitted",
-        "bound_count" => "requests bound",
-        "bound_p50_secs" => "submit → bound, p50",
-        "bound_p95_secs" => "submit → bound, p95",
-        "useful_p50_secs" => "submit → useful work, p50",
-        "useful_p95_secs" => "submit → useful work, p95",
-        "bound_p99_secs" => "submit → bound, p99",
-        "bound_max_secs" => "submit → bound, longest",
-        "admitted_at_once" => "requests holding quota at once",
-        "card_seconds_lost" => "stopped, to be done again",
-        "card_seconds_waited" => "stopped, waited to run again",
-        "admitted_cards_at_once" => "cards holding quota at once",
-        "evictions" => "tasks stopped for others",
-        "landed_right" => "on the machine cleared for them",
-        "landed_free" => "on another machine that was empty",
-        "landed_wrong" => "on another machine that was not",
-        "landed_never" => "on no machine",
-        "not_landed_right" => "not on the machine cleared for them",
-        "landed_right_share" => "share on the machine cleared for them",
-        "landed_elsewhere_share" => "share on a machine not cleared for them",
-        "restarts" => "restarts of components",
-        "restarts_per_hour" => "restarts of components an hour",
-        "clearing_p50_secs" => "clearing begun → bound, p50",
-        other => other,
-    };
-    match class {
-        Some(class) => format!("{class}: {text}"),
-        None => text.to_owned(),
-    }
-}
-
-/// A figure by its whole name in words: of a team, of a class of its requests, or of the whole run, in words.
-#[must_use]
-pub fn in_full(key: &str) -> String {
-    match key.split_once('.') {
-        Some(("calls_per_pod", component)) => format!("API calls a bound pod, {component}"),
-        Some((team, rest)) => format!("{team} {}", words(rest)),
-        None => match key {
-            "restarts" => "restarts of components".into(),
-            "restarts_per_hour" => "restarts of components an hour".into(),
-            "leases_lost" => "restarts for a lost Lease".into(),
-            "idle_cards" => "cards without a pod, mean".into(),
-            "bring_up_secs" => "bring-up".into(),
-            "bound_per_sec" => "pods bound a second".into(),
-            other => other.into(),
-        },
-    }
-}
 
 /// Figures that are shown but never judged, by the same names.
 #[must_use]
@@ -303,6 +195,7 @@ pub fn tails(run: &RunMaterial, most: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::words;
     use super::*;
 
     #[test]

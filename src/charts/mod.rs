@@ -4,7 +4,7 @@
 //! draws what the folders do not hold: titles are findings computed from the data.
 //!
 //! - [`material`]: a session and its runs, read once
-//! - [`figures`]: figures by their published names, over repeats
+//! - [`figures`], [`names`]: figures over time and repeats, by their published names and in words
 //! - of every experiment: [`cards_in_use`], [`cost`], [`latency`], [`components`]
 //! - of those whose records carry it: [`bound_over_time`], [`placement`], [`quota`],
 //!   [`landings`], [`lanes`], [`burst`], [`payment`]
@@ -26,6 +26,7 @@ pub mod lanes;
 mod lanes_data;
 pub mod latency;
 pub mod material;
+pub mod names;
 pub mod panel;
 pub mod payment;
 pub mod pen;

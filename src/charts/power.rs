@@ -7,8 +7,8 @@ use plotters::prelude::*;
 
 use super::PlotError;
 use super::canvas::{Key, Sketch};
-use super::figures::{in_full, words};
 use super::grid;
+use super::names::{in_full, words};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, spot};
 use super::scale::Scale;

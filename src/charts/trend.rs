@@ -6,9 +6,9 @@
 use plotters::prelude::*;
 
 use super::canvas::{Key, Sketch};
-use super::figures::{Unit, in_full, words};
 use super::grid;
 use super::material::Material;
+use super::names::{Unit, in_full, words};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::tables::{ArmTable, Row};
 use crate::charts::Material;
-use crate::charts::figures::{Repeats, Unit, words};
+use crate::charts::figures::Repeats;
+use crate::charts::names::{Unit, words};
 use crate::plan::expect::Published;
 use crate::plan::{self, Experiment};
 

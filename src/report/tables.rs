@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::charts::Material;
-use crate::charts::figures::{Repeats, Unit, words};
+use crate::charts::figures::Repeats;
+use crate::charts::names::{Unit, words};
 
 /// A figure of a team in an arm.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -26,6 +26,7 @@ pub mod info;
 pub mod landings;
 pub mod reader;
 pub mod record;
+pub mod run_summary;
 pub mod series;
 pub mod soak;
 pub mod stops;
@@ -39,15 +40,15 @@ pub use info::{Program, RunInfo};
 pub use landings::{Landed, Landing, LandingCounts, Landings, Share};
 pub use reader::{ReadError, Run, Session};
 pub use record::{Attempt, AttemptEnd, Outcome, Phase, Record};
+pub use run_summary::{
+    Accuracy, BindRate, CardSeconds, Disturbance, FreeCards, Harness, Lag, Latency, Percentile,
+    RunSummary, TenantSummary, Unplaced,
+};
 pub use series::{CallCounts, Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 pub use soak::{RestartRow, Soak, SoakHour};
 pub use stops::{Bill, Stop, StoppedBy};
 pub use storage::{StallExit, StallLatency, StallSummary, Storage, StorageRow};
-pub use summary::{
-    Accuracy, ArmSummary, BindRate, CardSeconds, Claim, Disturbance, FailedRun, FreeCards,
-    HamiKind, HamiSource, Harness, Lag, Latency, Percentile, RunSummary, Spread, Summary,
-    TenantSummary, Unplaced,
-};
+pub use summary::{ArmSummary, Claim, FailedRun, HamiKind, HamiSource, Spread, Summary};
 pub use writer::{RunWriter, SessionWriter, Trouble, WriteError};
 
 /// Names of the files in the folders.

@@ -5,6 +5,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
+use crate::run_folder::{
+    Accuracy, Bill, BindRate, CardSeconds, Disturbance, FreeCards, Harness, Latency, TenantSummary,
+    Unplaced,
+};
 
 /// Set to any value, it makes the schema's test write the file instead of comparing it.
 const UPDATE: &str = "UPDATE_SCHEMA";

@@ -1,6 +1,6 @@
 //! A row of a comparison in words.
 
-use crate::charts::figures::{Unit, in_full};
+use crate::charts::names::{Unit, in_full};
 use crate::charts::text::{clean, secs};
 use crate::compare::limits::amount;
 use crate::compare::metrics::Better;

@@ -5,7 +5,7 @@ mod power;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use crate::charts::figures::in_full;
+use crate::charts::names::in_full;
 use crate::charts::text::{clean, count};
 use crate::compare::rank::{self, MOST_EXACT};
 use crate::compare::verdict::runs_needed;

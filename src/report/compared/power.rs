@@ -3,7 +3,7 @@
 use comfy_table::{Table, presets};
 
 use super::cells::number;
-use crate::charts::figures::in_full;
+use crate::charts::names::in_full;
 use crate::charts::text::whole;
 use crate::compare::power::{Power, Shape};
 
