@@ -24,8 +24,8 @@ const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "c
 fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let of_name = |name: &&str| folders.iter().map(move |folder| folder.join(name));
-    BROWSERS.iter().flat_map(of_name).find(|path| runs(path))
+    let find = |name: &str| folders.iter().map(|f| f.join(name)).find(|path| runs(path));
+    BROWSERS.iter().find_map(|name| find(name))
 }
 
 /// Some distributions have a script under a browser's name that only says how to install it.

@@ -30,8 +30,10 @@ const SEED: u64 = 0x9e37_79b9;
 pub enum Shown {
     /// The whole interval lies within the margin.
     Equivalent,
-    /// It does not.
-    NotEquivalent,
+    /// The whole interval lies beyond it.
+    Different,
+    /// The interval reaches from within the margin to beyond it: more plays, or a quieter machine, would tell.
+    Undecided,
     /// There are too few samples to say anything.
     NotJudged,
 }
@@ -84,8 +86,10 @@ pub fn compare(class: &str, at_least: usize, first: &[f64], second: &[f64]) -> O
             Shown::NotJudged
         } else if interval[0] >= -margin_secs && interval[1] <= margin_secs {
             Shown::Equivalent
+        } else if interval[0] > margin_secs || interval[1] < -margin_secs {
+            Shown::Different
         } else {
-            Shown::NotEquivalent
+            Shown::Undecided
         },
     })
 }
@@ -122,18 +126,16 @@ mod tests {
         let shown = |first: &[f64], second: &[f64]| compare("c", 20, first, second).unwrap().shown;
         assert_eq!(shown(&base, &base), Shown::Equivalent);
         assert_eq!(shown(&base, &plus(0.3)), Shown::Equivalent);
-        assert_eq!(shown(&base, &plus(0.6)), Shown::NotEquivalent);
-        assert_eq!(shown(&plus(0.6), &base), Shown::NotEquivalent);
+        assert_eq!(shown(&base, &plus(0.5)), Shown::Undecided);
+        assert_eq!(shown(&base, &plus(1.0)), Shown::Different);
+        assert_eq!(shown(&plus(1.0), &base), Shown::Different);
     }
 
     #[test]
     fn scattered_samples_and_few_samples_claim_nothing() {
         let wide = [0.1, 0.1, 4.0, 4.0];
         let shown = |at_least| compare("c", at_least, &wide, &wide).unwrap().shown;
-        assert_eq!(
-            (shown(4), shown(5)),
-            (Shown::NotEquivalent, Shown::NotJudged)
-        );
+        assert_eq!((shown(4), shown(5)), (Shown::Undecided, Shown::NotJudged));
         assert!(compare("c", 1, &[], &wide).is_none());
     }
 

@@ -201,7 +201,7 @@ fn conclude(order: &Order, session: &mut Session, complete: bool) {
             && session
                 .latency
                 .iter()
-                .all(|l| l.shown != Shown::NotEquivalent);
+                .all(|l| matches!(l.shown, Shown::Equivalent | Shown::NotJudged));
         session.equivalent = complete.then_some(same);
     }
 }

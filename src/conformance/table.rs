@@ -163,7 +163,8 @@ fn latency(latency: &[Latency]) -> String {
             l.margin_secs,
             match l.shown {
                 Shown::Equivalent => "equivalent".to_owned(),
-                Shown::NotEquivalent => "**not within the margin**".to_owned(),
+                Shown::Different => "**differs**".to_owned(),
+                Shown::Undecided => "**undecided**: more plays would tell".to_owned(),
                 Shown::NotJudged => format!("not judged below n = {}", l.at_least),
             }
         );
@@ -172,11 +173,18 @@ fn latency(latency: &[Latency]) -> String {
     text
 }
 
+/// Whether nothing differs and only latencies are open.
+fn is_undecided(session: &Session) -> bool {
+    let mut latencies = session.latency.iter();
+    session.verdicts.iter().all(|v| v.equivalent) && latencies.all(|l| l.shown != Shown::Different)
+}
+
 fn conclusion(session: &Session) -> String {
     let same = session.verdicts.iter().filter(|v| v.equivalent).count();
     let all = session.verdicts.len();
     let verdict = match session.equivalent {
         Some(true) => "Equivalent",
+        Some(false) if is_undecided(session) => "**Not shown to be equivalent**",
         Some(false) => "**Not equivalent**",
         None => "Cut short, so nothing is concluded",
     };
