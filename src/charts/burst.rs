@@ -8,12 +8,11 @@ use super::material::{Material, RunMaterial};
 use super::payment::bills;
 use super::pen::{Area, Drawn, Mark, bar};
 use super::scale::Scale;
-use super::text::{secs, short, whole};
+use super::text::{percentile, short, whole};
 use super::theme::{GRID, WIDTH, wash};
 use super::words::{Words, write};
 use crate::judge::Amount;
 use crate::plan::{CARDS_PER_NODE, TenantPlan, Via};
-use crate::run_folder::Percentile;
 
 /// The most arms that one picture shows.
 const ARMS: usize = 6;
@@ -87,11 +86,7 @@ fn way(material: &Material, run: &RunMaterial, team: &str) -> Option<Way> {
         .latency
         .values()
         .find_map(|phases| phases.get("bound"))?;
-    let wait = match bound.max {
-        Percentile::Secs(secs) => Amount::Is(secs),
-        Percentile::Over { over } => Amount::Over(over),
-        Percentile::TooFew => return None,
-    };
+    let wait = Amount::of(bound.max)?;
     let others = bills(run).into_iter().filter(|(name, _)| *name != team);
     let paid = others.map(|(name, bill)| {
         let colour = material.teams.colour(name);
@@ -117,10 +112,7 @@ impl Way {
     }
 
     fn wait(&self) -> String {
-        match self.wait {
-            Amount::Is(v) => secs(v),
-            Amount::Over(v) => format!("> {}", secs(v)),
-        }
+        percentile(self.wait.into()).unwrap_or_default()
     }
 }
 

@@ -29,12 +29,8 @@ pub fn more(run: &RunSummary) -> Figures {
                 continue;
             };
             for (name, value) in [("p99", bound.p99), ("max", bound.max)] {
-                let amount = match value {
-                    Percentile::Secs(v) => Amount::Is(v),
-                    Percentile::Over { over } => Amount::Over(over),
-                    Percentile::TooFew => continue,
-                };
-                all.insert(format!("{}.{class}.bound_{name}_secs", team.name), amount);
+                let name = format!("{}.{class}.bound_{name}_secs", team.name);
+                all.extend(Amount::of(value).map(|amount| (name, amount)));
             }
         }
     }

@@ -100,13 +100,11 @@ pub fn in_full(key: &str) -> String {
         Some(("calls_per_pod", component)) => format!("API calls a bound pod, {component}"),
         Some((team, rest)) => format!("{team} {}", words(rest)),
         None => match key {
-            "restarts" => "restarts of components".into(),
-            "restarts_per_hour" => "restarts of components an hour".into(),
             "leases_lost" => "restarts for a lost Lease".into(),
             "idle_cards" => "cards without a pod, mean".into(),
             "bring_up_secs" => "bring-up".into(),
             "bound_per_sec" => "pods bound a second".into(),
-            other => other.into(),
+            other => words(other),
         },
     }
 }

@@ -3,7 +3,6 @@
 use super::metrics::{Better, Metric};
 use super::rank::{self, Shift, p_larger};
 use crate::judge::Amount;
-use crate::run_folder::Percentile;
 
 /// What a metric is allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,16 +13,6 @@ pub struct Limits {
     pub percent: Option<f64>,
     /// Allowed change in the figure's unit.
     pub absolute: Option<f64>,
-}
-
-/// A value as it was written.
-#[must_use]
-pub fn amount(value: Percentile) -> Option<Amount> {
-    match value {
-        Percentile::Secs(v) => Some(Amount::Is(v)),
-        Percentile::Over { over } => Some(Amount::Over(over)),
-        Percentile::TooFew => None,
-    }
 }
 
 /// The medians and how they differ.

@@ -9,7 +9,7 @@ use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 
 use super::Comparison;
-use super::limits::{Change, Limits, amount};
+use super::limits::{Change, Limits};
 use super::metrics::Better;
 pub use super::power_types::{Detection, Noise, Power, Shape};
 use super::rank::{Shift, resample};
@@ -96,7 +96,7 @@ fn columns(aa: &Comparison) -> Result<Vec<Column>, PowerError> {
                 .base
                 .iter()
                 .chain(&row.new)
-                .map(|v| amount(*v))
+                .map(|v| Amount::of(*v))
                 .collect();
             if let (Some(values), Some(limits)) = (values, row.limits()) {
                 columns.push(Column {

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Outcome;
-use super::limits::{Change, Limits, amount};
+use super::limits::{Change, Limits};
 use super::metrics::{Better, Metric};
 use super::rank::{interval, smallest_p};
 use crate::judge::{Amount, Figures};
@@ -181,7 +181,7 @@ impl Row {
 
     /// The values of a side that are known.
     fn known(side: &[Percentile]) -> Vec<Amount> {
-        side.iter().filter_map(|p| amount(*p)).collect()
+        side.iter().filter_map(|p| Amount::of(*p)).collect()
     }
 
     /// What it is allowed; `None` for information only.

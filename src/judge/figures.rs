@@ -17,6 +17,16 @@ pub enum Amount {
 }
 
 impl Amount {
+    /// A percentile's; none with too few samples.
+    #[must_use]
+    pub fn of(percentile: Percentile) -> Option<Self> {
+        match percentile {
+            Percentile::Secs(secs) => Some(Self::Is(secs)),
+            Percentile::Over { over } => Some(Self::Over(over)),
+            Percentile::TooFew => None,
+        }
+    }
+
     /// What is known for certain: the value, or what it exceeds.
     #[must_use]
     pub fn at_least(self) -> f64 {
@@ -165,11 +175,9 @@ fn of_class(all: &mut Figures, team: &str, class: &str, bound: &Latency, useful:
         ]
     });
     for (figure, percentile) in bound.into_iter().chain(useful) {
-        match percentile {
-            Percentile::Secs(secs) => put(figure, Amount::Is(secs)),
-            Percentile::Over { over } => put(figure, Amount::Over(over)),
-            Percentile::TooFew => None,
-        };
+        if let Some(amount) = Amount::of(percentile) {
+            put(figure, amount);
+        }
     }
 }
 

@@ -112,11 +112,7 @@ fn curve(waits: &[Sample]) -> Curve {
         tail: percentile(tail)
             .map(|v| format!("{name} {v}"))
             .unwrap_or_default(),
-        tail_amount: match tail {
-            Percentile::Secs(secs) => Amount::Is(secs),
-            Percentile::Over { over } => Amount::Over(over),
-            Percentile::TooFew => Amount::Is(0.0),
-        },
+        tail_amount: Amount::of(tail).unwrap_or(Amount::Is(0.0)),
         published: Vec::new(),
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::charts::names::{Unit, in_full};
 use crate::charts::text::{clean, secs};
-use crate::compare::limits::amount;
 use crate::compare::metrics::Better;
 use crate::compare::{Row, Verdict};
 use crate::judge::Amount;
@@ -38,10 +37,10 @@ fn value(key: &str, median: Percentile, all: &[Percentile]) -> String {
         Amount::Is(v) => number(key, v),
         Amount::Over(v) => format!("> {}", number(key, v)),
     };
-    let Some(middle) = amount(median) else {
+    let Some(middle) = Amount::of(median) else {
         return "-".into();
     };
-    let mut values: Vec<Amount> = all.iter().filter_map(|v| amount(*v)).collect();
+    let mut values: Vec<Amount> = all.iter().filter_map(|v| Amount::of(*v)).collect();
     values.sort_by(Amount::order);
     match values[..] {
         [first, .., last] if first != last => {
