@@ -40,15 +40,13 @@ impl All {
             return Ok(None);
         }
         check(args)?;
-        let names: Vec<String> = plan::names().into_iter().map(|(name, _)| name).collect();
-        let experiments = names.iter().map(|name| plan::load(name));
-        let experiments = experiments.collect::<Result<_, _>>()?;
+        let experiments: Vec<Experiment> = plan::embedded().collect();
         let dir = match &args.out {
             Some(dir) => dir.clone(),
             None => new_folder(Path::new(RUNS)),
         };
         untaken(&dir)?;
-        args.experiments = names;
+        args.experiments = experiments.iter().map(|e| e.name.clone()).collect();
         args.out = Some(dir.clone());
         Ok(Some(Self {
             experiments,

@@ -93,7 +93,8 @@ pub fn published_restarts_per_hour() -> Option<f64> {
     found.map(|p| p.value)
 }
 
-fn embedded() -> impl Iterator<Item = Experiment> {
+/// Every embedded experiment, in the order they are listed. Each is parsed and checked when it is reached.
+pub fn embedded() -> impl Iterator<Item = Experiment> {
     source::EXPERIMENTS
         .iter()
         .filter_map(|(name, text)| Experiment::from_text(name, text).ok())

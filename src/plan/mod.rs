@@ -40,7 +40,8 @@ pub use data_plane::{DataPlane, DataPlanePlan};
 pub use error::{Place, PlanError};
 pub use expected::{expected_secs, minutes, run_secs};
 pub use experiment::{
-    Arm, Experiment, Overrides, QUICK_COMPRESS, load, names, plans, published_restarts_per_hour,
+    Arm, Experiment, Overrides, QUICK_COMPRESS, embedded, load, names, plans,
+    published_restarts_per_hour,
 };
 pub use host::Host;
 pub use schedule::Capacity;

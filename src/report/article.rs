@@ -33,9 +33,8 @@ pub struct Told {
 /// The experiment of that name that comes along with headroom.
 #[must_use]
 pub fn experiment(name: &str) -> Option<Experiment> {
-    // Asked for by name only: a summary's text must never make this read a file.
-    let known = plan::names().into_iter().any(|(known, _)| known == name);
-    plan::load(name).ok().filter(|_| known)
+    // Not `load`: a summary's text must never make this read a file.
+    plan::embedded().find(|known| known.name == name)
 }
 
 /// Tables of what was published of a session's experiment and stands in none of its own `tables`: arms and teams that did
@@ -86,11 +85,8 @@ pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
         .iter()
         .map(|m| m.session.summary.experiment.as_str())
         .collect();
-    let others = plan::names()
-        .into_iter()
-        .filter(|(name, _)| !here.contains(name.as_str()));
-    let told = others.filter_map(|(name, _)| {
-        let experiment = plan::load(&name).ok()?;
+    let others = plan::embedded().filter(|e| !here.contains(e.name.as_str()));
+    let told = others.map(|experiment| {
         let rows = experiment.expect.published.iter().map(|published| {
             let mut row = row(published, NOT_RUN);
             if let Some(arm) = &published.arm {
@@ -98,12 +94,12 @@ pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
             }
             row
         });
-        Some(Told {
+        Told {
             rows: rows.collect(),
+            name: experiment.name,
             title: experiment.title,
             description: experiment.description,
-            name,
-        })
+        }
     });
     told.collect()
 }
