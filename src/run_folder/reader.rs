@@ -1,13 +1,14 @@
 //! Reads sessions and runs back, whatever state a crash left them in.
 //!
 //! What is missing or damaged beyond use is one clear error; what is merely incomplete is read as far as it goes, with a
-//! note that says so.
+//! note that says so. A file of a run may have been gzipped to save room (`jobs.jsonl.gz`): it is read as if it were not.
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeOwned;
 
 use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
@@ -16,6 +17,8 @@ use super::{Decision, Record, RunInfo, StorageRow, Summary, files};
 
 /// Larger files are refused: an hour's records of ten thousand pods have some 20 MB.
 const MOST_BYTES: u64 = 1 << 30;
+
+const TOO_LARGE: &str = "larger than anything headroom writes";
 
 /// Why a session or run can't be read.
 #[derive(Debug, thiserror::Error)]
@@ -141,7 +144,9 @@ impl Run {
         let components = or_without(components, &mut notes);
         // Older runs have none, which is no gap of theirs.
         let storage = match dir.join(files::ETCD) {
-            path if path.exists() => or_without(csv(&path, &mut notes), &mut notes),
+            path if path.exists() || gzipped(&path).exists() => {
+                or_without(csv(&path, &mut notes), &mut notes)
+            }
             _ => Vec::new(),
         };
         let decisions = match info.plan.clearer {
@@ -237,11 +242,43 @@ fn versioned<T: DeserializeOwned>(
     }
 }
 
+/// Reads a file, or the gzipped one beside where it would be.
 fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
+    match bytes(path) {
+        Err(ReadError::Missing(_)) => {}
+        other => return other,
+    }
+    let zipped = gzipped(path);
+    let read = match bytes(&zipped) {
+        Err(ReadError::Missing(_)) => return Err(ReadError::Missing(path.to_owned())),
+        other => other?,
+    };
+    let mut text = Vec::new();
+    // One byte more, so that what is too large is refused and not cut.
+    let mut whole = MultiGzDecoder::new(&*read).take(MOST_BYTES + 1);
+    let error = match whole.read_to_end(&mut text) {
+        Ok(_) if text.len() as u64 > MOST_BYTES => TOO_LARGE.to_owned(),
+        Ok(_) => return Ok(text),
+        Err(error) => format!("it can't be unpacked: {error}"),
+    };
+    Err(ReadError::Corrupt {
+        path: zipped,
+        error,
+    })
+}
+
+/// The name that `gzip` gives a file.
+fn gzipped(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".gz");
+    name.into()
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     let regular = |metadata: fs::Metadata| match metadata.len() {
         // Opening a pipe would wait for ever, a device may never end.
         _ if !metadata.is_file() => Err(io::Error::other("not a regular file")),
-        len if len > MOST_BYTES => Err(io::Error::other("larger than anything headroom writes")),
+        len if len > MOST_BYTES => Err(io::Error::other(TOO_LARGE)),
         _ => Ok(()),
     };
     let bytes = fs::metadata(path)

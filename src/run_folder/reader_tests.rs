@@ -117,6 +117,50 @@ fn damaged_records_are_an_error_and_another_damaged_file_costs_what_it_tells() {
     );
 }
 
+fn gzip(path: &Path, cut: usize) {
+    let zipped = fs::File::create(gzipped(path)).unwrap();
+    let mut zip = flate2::write::GzEncoder::new(zipped, flate2::Compression::best());
+    zip.write_all(&fs::read(path).unwrap()).unwrap();
+    let zipped = zip.finish().unwrap();
+    zipped
+        .set_len(zipped.metadata().unwrap().len() - cut as u64)
+        .unwrap();
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn files_that_were_gzipped_read_as_if_they_were_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("default-1");
+    killed_run(&folder);
+    let plain = Run::load(&folder).unwrap();
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            gzip(&path, 0);
+        }
+    }
+    assert!(!folder.join(files::JOBS).exists());
+    assert_eq!(Run::load(&folder).unwrap(), plain);
+}
+
+#[test]
+fn a_gzipped_file_that_is_cut_or_is_none_is_one_clear_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("default-1");
+    killed_run(&folder);
+    let jobs = folder.join(files::JOBS);
+    gzip(&jobs, 12);
+    let error = Run::load(&folder).unwrap_err().to_string();
+    assert!(
+        error.contains("jobs.jsonl.gz") && error.contains("can't be unpacked"),
+        "{error}"
+    );
+    fs::write(gzipped(&jobs), b"{}\n").unwrap();
+    let error = Run::load(&folder).unwrap_err().to_string();
+    assert!(error.contains("can't be unpacked"), "{error}");
+}
+
 #[test]
 fn a_pipe_or_a_device_is_not_waited_for() {
     let dir = tempfile::tempdir().unwrap();
