@@ -16,7 +16,7 @@ use crate::out::in_one;
 use crate::plan::expect::Expect;
 use crate::plan::{self, Host, Plan};
 use crate::run_folder::summary::SCHEMA;
-use crate::run_folder::{FailedRun, SessionWriter, Summary, WriteError};
+use crate::run_folder::{FailedRun, SessionWriter, Summary, WriteError, place};
 
 /// What a session is to do.
 #[derive(Debug, Clone)]
@@ -241,38 +241,15 @@ impl<'a> Going<'a> {
     }
 }
 
-/// A new folder under `runs/`, named by time and experiment; a number is added where two sessions start in one second.
+/// A new folder under `runs/`, named by time and experiment.
 fn under_runs(started: jiff::Timestamp, summary: &Summary) -> anyhow::Result<SessionWriter> {
-    let name = format!(
-        "{}-{}",
-        started.strftime("%Y%m%d-%H%M%S"),
-        summary.experiment
-    );
-    let runs = Path::new("runs");
-    std::fs::create_dir_all(runs).with_context(|| {
-        format!(
+    let dir = place::make(Path::new(place::RUNS), started, &summary.experiment);
+    let dir = dir.map_err(|(path, error)| {
+        let problem = format!(
             "can't make {}; choose another folder with --out DIR",
-            runs.display()
-        )
+            path.display()
+        );
+        anyhow::Error::new(error).context(problem)
     })?;
-    for number in 1.. {
-        let name = if number == 1 {
-            name.clone()
-        } else {
-            format!("{name}-{number}")
-        };
-        let dir = runs.join(name);
-        match std::fs::create_dir(&dir) {
-            Ok(()) => return Ok(SessionWriter::create(&dir, summary)?),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                let problem = format!(
-                    "can't make {}; choose another folder with --out DIR",
-                    dir.display()
-                );
-                return Err(anyhow::Error::new(error).context(problem));
-            }
-        }
-    }
-    unreachable!("there are more numbers than folders")
+    Ok(SessionWriter::create(&dir, summary)?)
 }

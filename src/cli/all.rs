@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use jiff::Timestamp;
 
 use super::Place;
 use super::args::BenchArgs;
 use super::bench::{BadOptions, order, untaken};
-use super::results::RUNS;
 use super::setting::Setting;
 use crate::bench::Order;
 use crate::bench::page::{Input, Outcome, Page};
 use crate::out::in_one;
 use crate::plan::{self, Experiment};
+use crate::run_folder::place::{self, RUNS};
 use crate::run_folder::replace;
 
 /// Stands for every experiment there is.
@@ -43,7 +44,7 @@ impl All {
         let experiments: Vec<Experiment> = plan::embedded().collect();
         let dir = match &args.out {
             Some(dir) => dir.clone(),
-            None => new_folder(Path::new(RUNS)),
+            None => place::free(Path::new(RUNS), Timestamp::now(), ALL),
         };
         untaken(&dir)?;
         args.experiments = experiments.iter().map(|e| e.name.clone()).collect();
@@ -163,16 +164,6 @@ fn check(args: &BenchArgs) -> Result<(), BadOptions> {
         return no("--soak", "it is the time of one experiment; name it");
     }
     Ok(())
-}
-
-/// A folder under `runs` that is not there yet, named by the time.
-fn new_folder(runs: &Path) -> PathBuf {
-    let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
-    let name = format!("{now}-{ALL}");
-    let numbered = (2_u32..).map(|n| runs.join(format!("{name}-{n}")));
-    let mut names = std::iter::once(runs.join(&name)).chain(numbered);
-    let free = names.find(|path| !path.exists());
-    free.unwrap_or_else(|| runs.join(&name))
 }
 
 #[cfg(test)]

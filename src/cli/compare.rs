@@ -10,6 +10,7 @@ use crate::charts;
 use crate::compare::metrics::Declared;
 use crate::compare::{self, Comparison, Options, Outcome, baseline, power};
 use crate::report::compared::{self, Style};
+use crate::run_folder::place::RUNS;
 
 /// Sessions that do not say which side they are on.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +92,7 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
             &names
         };
         let new = results::sessions(names)?;
-        let base = baseline::nights(Path::new(results::RUNS), nights, &new, &args.across)?;
+        let base = baseline::nights(Path::new(RUNS), nights, &new, &args.across)?;
         return Ok((base, new));
     }
     let (base, new) = match (&args.sessions[..], &args.new[..]) {

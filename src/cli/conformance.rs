@@ -1,8 +1,9 @@
 //! `headroom conformance`.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::Context as _;
+use jiff::Timestamp;
 
 use super::args::ConformanceArgs;
 use super::bench::prepare;
@@ -11,6 +12,7 @@ use super::{Exit, Interrupted, Place, signals};
 use crate::conformance::record::{self, Recorded};
 use crate::conformance::scenario::Scenario;
 use crate::conformance::{Order, catalog, recorded, run, table};
+use crate::run_folder::place::{self, RUNS};
 
 /// Options that make no sense together.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +61,9 @@ pub async fn conformance(place: &Place, args: ConformanceArgs) -> anyhow::Result
         repeats: args.repeat,
         programs: bench.programs,
         state_root: bench.state_root,
-        out: args.out.unwrap_or_else(new_folder),
+        out: args
+            .out
+            .unwrap_or_else(|| place::free(Path::new(RUNS), Timestamp::now(), "conformance")),
         sides,
     };
     let session = run(&order, signals::stop()).await?;
@@ -122,9 +126,4 @@ fn check(
         (2, ..) => bad("--against takes the place of a --hami: give one"),
         _ => bad("--hami is given more than twice; two can be compared"),
     }
-}
-
-fn new_folder() -> PathBuf {
-    let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
-    PathBuf::from("runs").join(format!("{now}-conformance"))
 }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::args::{BenchArgs, NightlyArgs};
 use super::setting::Setting;
-use super::{Exit, Interrupted, Place, bench, compare, results, signals};
+use super::{Exit, Interrupted, Place, bench, compare, signals};
 use crate::bench::{Order, session};
 use crate::compare::baseline::{NIGHTLY, Nights, nights};
 use crate::compare::metrics::Declared;
@@ -15,6 +15,7 @@ use crate::compare::{Comparison, Options, Outcome};
 use crate::out::in_one;
 use crate::report;
 use crate::report::compared::{self, Style};
+use crate::run_folder::place::{RUNS, stamp};
 
 /// Held for as long as a night goes on, in the cache, since a second night would disturb the first wherever it runs.
 const LOCK: &str = "nightly.lock";
@@ -59,8 +60,8 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
             bench => ready.push((order, bench?)),
         }
     }
-    let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let out = Path::new(results::RUNS).join(NIGHTLY).join(stamp);
+    let began = stamp(jiff::Timestamp::now());
+    let out = Path::new(RUNS).join(NIGHTLY).join(began);
     let mut night = Night::default();
     for (order, bench) in &ready {
         let ended = match session(bench, order, signals::stop()).await {
@@ -107,7 +108,7 @@ impl Night {
             across: args.across.clone(),
             disturbed: false,
         };
-        let (runs, most) = (Path::new(results::RUNS), Nights(args.nights));
+        let (runs, most) = (Path::new(RUNS), Nights(args.nights));
         let found = nights(runs, most, &new, &options.across).and_then(|base| {
             let found = crate::compare::compare(&base, &new, declared, &options)?;
             Ok((base, found))

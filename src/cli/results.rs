@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::run_folder::place::RUNS;
 use crate::run_folder::{ReadError, Session, files};
-
-/// Where sessions are kept unless `--out` says otherwise.
-pub const RUNS: &str = "runs";
 
 /// A name that stands for no session.
 #[derive(Debug, thiserror::Error)]

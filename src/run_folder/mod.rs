@@ -24,6 +24,7 @@ pub mod decision;
 pub(crate) mod fixtures;
 pub mod info;
 pub mod landings;
+pub mod place;
 pub mod reader;
 pub mod record;
 pub mod run_summary;
