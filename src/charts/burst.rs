@@ -3,25 +3,21 @@
 
 use plotters::prelude::*;
 
+use super::bars::{Bars, HEADING, STEP};
 use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
 use super::payment::bills;
-use super::pen::{Area, Drawn, Mark, bar};
-use super::scale::Scale;
+use super::pen::{Area, Drawn, Mark};
 use super::text::{percentile, short, whole};
-use super::theme::{GRID, WIDTH, wash};
-use super::words::{Words, write};
+use super::theme::{GRID, wash};
 use crate::judge::Amount;
 use crate::plan::{CARDS_PER_NODE, TenantPlan, Via};
 
 /// The most arms that one picture shows.
 const ARMS: usize = 6;
-const BAR: i32 = 36;
-const STEP: i32 = 46;
-const HEADING: i32 = 50;
 /// Space between two blocks.
 const GAP: i32 = 20;
-/// Where bars begin, and room at the right for what they amount to.
+/// Room for the names of bars and for what they amount to.
 const LEFT: i32 = 270;
 const VALUE: i32 = 330;
 
@@ -132,46 +128,20 @@ fn finding(team: &str, ways: &[Way]) -> String {
 
 /// Bars of one block: a row a way.
 struct Block<'a, DB: DrawingBackend> {
-    body: &'a Area<DB>,
     top: i32,
-    scale: Scale,
+    bars: Bars<'a, DB>,
 }
 
 impl<DB: DrawingBackend> Block<'_, DB> {
-    fn right() -> i32 {
-        WIDTH.cast_signed() - 48 - VALUE
+    fn heading(&self, text: &str) -> Drawn {
+        self.bars.heading(self.top + 24, text)
     }
 
-    #[allow(clippy::cast_possible_truncation)] // a share of a picture's width
-    fn x(&self, v: f64) -> i32 {
-        LEFT + (self.scale.at(v) * f64::from(Self::right() - LEFT)).round() as i32
-    }
-
-    /// A row of parts one after the other, and what they come to.
     fn row(&self, i: usize, name: &str, parts: &[(f64, RGBColor)], value: &str) -> Drawn {
         let y = self.top + HEADING + i32::try_from(i).unwrap_or(0) * STEP + STEP / 2;
-        write(self.body, (0, y), &short(name, 15), &Words::plain())?;
-        let mut from = 0.0;
-        for (part, colour) in parts.iter().filter(|(part, _)| *part > 0.0) {
-            let ends = [self.x(from), self.x(from + part)];
-            bar(
-                self.body,
-                (ends[0], y - BAR / 2),
-                (ends[1], y + BAR / 2),
-                *colour,
-            )?;
-            from += part;
-        }
-        write(
-            self.body,
-            (Self::right() + 24, y),
-            value,
-            &Words::soft().size(27.0),
-        )
-    }
-
-    fn heading(&self, text: &str) -> Drawn {
-        write(self.body, (0, self.top + 24), text, &Words::bold())
+        self.bars.name(y, name, 15)?;
+        self.bars.parts(y, parts)?;
+        self.bars.value(y, value)
     }
 }
 
@@ -224,9 +194,8 @@ impl Sketch for Burst {
         let rows = i32::try_from(self.ways.len()).unwrap_or(1);
         let most = |of: fn(&Way) -> f64| self.ways.iter().map(of).fold(0.0, f64::max);
         let block = |i: i32, most: f64| Block {
-            body,
             top: i * (HEADING + rows * STEP + GAP),
-            scale: Scale::exact(most),
+            bars: Bars::new(body, LEFT, VALUE, most),
         };
         let waits = block(0, most(|w| w.wait.at_least()));
         waits.heading(&format!(

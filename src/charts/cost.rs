@@ -2,15 +2,13 @@
 
 use plotters::prelude::*;
 
+use super::bars::{Bars, HEADING, STEP};
 use super::canvas::{Key, Sketch};
 use super::figures::Repeats;
 use super::material::Material;
-use super::names::Unit;
-use super::pen::{Area, Drawn, Mark, bar, spot};
-use super::scale::Scale;
-use super::text::{percent, secs, short, times, whole};
-use super::theme::{GRID, INK, LINE, WIDTH, wash};
-use super::words::{Words, write};
+use super::pen::{Area, Drawn, Mark, spot};
+use super::text::{percent, secs, times, whole};
+use super::theme::{GRID, INK, wash};
 
 /// The most teams that one picture shows.
 const ROWS: usize = 8;
@@ -104,13 +102,11 @@ fn finding(teams: &[Team]) -> String {
     parts.join(", ")
 }
 
-/// Height of a bar and of the space that it takes.
-const BAR: i32 = 36;
-const STEP: i32 = 46;
-/// Where bars begin.
+/// Room for the names of bars and for what they amount to.
 const LEFT: i32 = 230;
-/// Room at the right for what a bar amounts to.
 const VALUE: i32 = 370;
+/// Space between two teams' bars.
+const GAP: i32 = 14;
 
 impl Cost {
     fn bars(team: &Team) -> Vec<(&'static str, RGBColor, &Repeats)> {
@@ -171,52 +167,42 @@ impl Sketch for Cost {
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
-        let right = WIDTH.cast_signed() - 48 - VALUE;
-        let values = |r: &Repeats| -> Vec<f64> {
-            let numbers = r.values.iter().map(|v| v.at_least());
-            numbers.chain(r.published).collect()
-        };
-        let makespans = self.teams.iter().flat_map(|t| values(&t.makespan));
-        let scale = Scale::exact(makespans.fold(0.0, f64::max));
-        let mut row = Row { y: 0, right, scale };
-        heading(body, row.y, "makespan, seconds")?;
-        row.y += HEADING;
+        let bars = |most: f64| Bars::new(body, LEFT, VALUE, most);
+        let makespans = bars(most(self.teams.iter().map(|t| &t.makespan)));
+        let mut y = 0;
+        makespans.heading(y + 10, "makespan, seconds")?;
+        y += HEADING;
         for team in &self.teams {
-            write(body, (0, row.y), &short(&team.name, 12), &Words::plain())?;
-            row.draw(body, team.colour, &team.makespan, Unit::Secs)?;
+            makespans.name(y, &team.name, 12)?;
+            row(body, &makespans, y, team.colour, &team.makespan)?;
+            makespans.value(y, &value(&team.makespan, |v| format!("{v:.1}")))?;
             if let Some(ideal) = team.ideal_secs {
-                spot(body, row.at(ideal), Mark::Tick, INK)?;
+                spot(body, (makespans.x(ideal), y), Mark::Tick, INK)?;
             }
-            row.y += STEP;
+            y += STEP;
         }
-        let all = self
-            .teams
-            .iter()
-            .flat_map(Self::bars)
-            .flat_map(|(_, _, r)| values(r));
-        row.scale = Scale::exact(all.fold(0.0, f64::max));
-        row.y += GAP;
-        heading(body, row.y, "card-seconds")?;
-        row.y += HEADING;
+        let all = self.teams.iter().flat_map(Self::bars);
+        let costs = bars(most(all.map(|(_, _, repeats)| repeats)));
+        y += GAP;
+        costs.heading(y + 10, "card-seconds")?;
+        y += HEADING;
         for team in &self.teams {
-            write(body, (0, row.y), &short(&team.name, 12), &Words::plain())?;
+            costs.name(y, &team.name, 12)?;
             for (name, colour, repeats) in Self::bars(team) {
-                row.draw(body, colour, repeats, Unit::CardSecs)?;
-                let label = format!("{name} {}", value(repeats, whole));
-                row.value(body, &label)?;
-                row.y += STEP;
+                row(body, &costs, y, colour, repeats)?;
+                costs.value(y, &format!("{name} {}", value(repeats, whole)))?;
+                y += STEP;
             }
-            row.y += GAP;
+            y += GAP;
         }
         Ok(())
     }
 }
 
-const HEADING: i32 = 50;
-const GAP: i32 = 14;
-
-fn heading<DB: DrawingBackend>(body: &Area<DB>, y: i32, text: &str) -> Drawn {
-    write(body, (0, y + 10), text, &Words::bold())
+/// The largest of all repeats and published figures.
+fn most<'a>(all: impl Iterator<Item = &'a Repeats>) -> f64 {
+    let values = all.flat_map(|r| r.values.iter().map(|v| v.at_least()).chain(r.published));
+    values.fold(0.0, f64::max)
 }
 
 fn value(repeats: &Repeats, print: fn(f64) -> String) -> String {
@@ -226,62 +212,25 @@ fn value(repeats: &Repeats, print: fn(f64) -> String) -> String {
     format!("{}{published}", print(repeats.median.at_least()))
 }
 
-/// Where a bar is drawn.
-struct Row {
+/// A bar at the median, the repeats and what was published on it.
+fn row<DB: DrawingBackend>(
+    body: &Area<DB>,
+    bars: &Bars<DB>,
     y: i32,
-    right: i32,
-    scale: Scale,
-}
-
-impl Row {
-    #[allow(clippy::cast_possible_truncation)] // a share of a picture's width
-    fn at(&self, v: f64) -> (i32, i32) {
-        (
-            LEFT + (self.scale.at(v) * f64::from(self.right - LEFT)).round() as i32,
-            self.y,
-        )
+    colour: RGBColor,
+    repeats: &Repeats,
+) -> Drawn {
+    bars.parts(y, &[(repeats.median.at_least(), colour)])?;
+    if repeats.values.len() > 1 {
+        for v in &repeats.values {
+            spot(body, (bars.x(v.at_least()), y), Mark::Ring, INK)?;
+        }
     }
-
-    fn draw<DB: DrawingBackend>(
-        &self,
-        body: &Area<DB>,
-        colour: RGBColor,
-        repeats: &Repeats,
-        unit: Unit,
-    ) -> Drawn {
-        let end = self.at(repeats.median.at_least());
-        bar(
-            body,
-            (LEFT, self.y - BAR / 2),
-            (end.0, self.y + BAR / 2),
-            colour,
-        )?;
-        if repeats.values.len() > 1 {
-            for v in &repeats.values {
-                spot(body, self.at(v.at_least()), Mark::Ring, INK)?;
-            }
-        }
-        if let Some(published) = repeats.published {
-            spot(body, self.at(published), Mark::Diamond, INK)?;
-        }
-        if unit == Unit::Secs {
-            self.value(body, &value(repeats, |v| format!("{v:.1}")))?;
-        }
-        Ok(())
-    }
-
-    fn value<DB: DrawingBackend>(&self, body: &Area<DB>, text: &str) -> Drawn {
-        write(
-            body,
-            (self.right + 24, self.y),
-            text,
-            &Words::soft().size(27.0),
-        )
+    match repeats.published {
+        Some(published) => spot(body, (bars.x(published), y), Mark::Diamond, INK),
+        None => Ok(()),
     }
 }
-
-/// From one line to the next; kept in step with the letters' height.
-const _: () = assert!(STEP > LINE);
 
 #[cfg(test)]
 mod tests {

@@ -12,6 +12,7 @@
 //! - of simulated comparisons: [`power`]
 //! - how they are drawn: [`theme`], [`text`], [`scale`], [`words`], [`pen`], [`panel`], [`grid`], [`canvas`]
 
+pub mod bars;
 pub mod bound_over_time;
 pub mod burst;
 pub mod canvas;

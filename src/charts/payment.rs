@@ -2,22 +2,19 @@
 
 use plotters::prelude::*;
 
+use super::bars::{Bars, STEP};
 use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
-use super::pen::{Area, Drawn, Mark, bar};
-use super::scale::Scale;
+use super::pen::{Area, Drawn, Mark};
 use super::text::{count, short, whole};
-use super::theme::{WIDTH, wash};
-use super::words::{Words, write};
+use super::theme::wash;
 use crate::judge;
 use crate::run_folder::{Bill, Stop};
 
 /// The most teams (of all arms together) that one picture shows.
 const ROWS: usize = 12;
-const BAR: i32 = 36;
-const STEP: i32 = 46;
 const GAP: i32 = 14;
-/// Where bars begin, and room at the right for what they amount to.
+/// Room for the names of bars and for what they amount to.
 const LEFT: i32 = 230;
 const VALUE: i32 = 320;
 
@@ -148,30 +145,25 @@ impl Sketch for Payment {
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
-        let right = WIDTH.cast_signed() - 48 - VALUE;
         let bills = self.arms.iter().flat_map(|a| &a.rows).map(|(_, _, b)| b);
         let most = bills
             .map(|b| b.lost_card_seconds.max(b.waited_card_seconds))
             .fold(0.0, f64::max);
-        let scale = Scale::exact(most);
-        #[allow(clippy::cast_possible_truncation)] // a share of a picture's width
-        let end = |v: f64| LEFT + (scale.at(v) * f64::from(right - LEFT)).round() as i32;
+        let bars = Bars::new(body, LEFT, VALUE, most);
         let mut y = STEP / 2;
         for arm in &self.arms {
             if self.several {
-                write(body, (0, y), &short(&arm.name, 40), &Words::bold())?;
+                bars.heading(y, &short(&arm.name, 40))?;
                 y += STEP;
             }
             for (name, colour, bill) in &arm.rows {
-                write(body, (0, y), &short(name, 12), &Words::plain())?;
+                bars.name(y, name, 12)?;
                 for (what, value, colour) in [
                     ("lost", bill.lost_card_seconds, *colour),
                     ("waited", bill.waited_card_seconds, wash(*colour)),
                 ] {
-                    let box_end = (end(value), y + BAR / 2);
-                    bar(body, (LEFT, y - BAR / 2), box_end, colour)?;
-                    let text = format!("{} card·s {what}", whole(value));
-                    write(body, (right + 24, y), &text, &Words::soft().size(27.0))?;
+                    bars.parts(y, &[(value, colour)])?;
+                    bars.value(y, &format!("{} card·s {what}", whole(value)))?;
                     y += STEP;
                 }
                 y += GAP;
