@@ -1,4 +1,4 @@
-//! Experiments by name or file, their arms, and the options that override both.
+//! Experiments by name or file, and their arms.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use super::expect::{Expect, Figure, Published, Shape};
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::host::Host;
-use super::tree::{self, Node, Value};
+use super::overrides::{Overrides, options};
+use super::tree::{self, Node};
 use super::{Plan, decode, minutes, resolve, run_secs, source};
 
 /// An experiment whose file, with each of its arms, has been checked.
@@ -48,36 +49,6 @@ pub struct Arm {
     pub on_request: bool,
     changes: Option<Node>,
 }
-
-/// What the command line sets. An option goes before the arm, the arm before the file.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Overrides {
-    /// `--compress`.
-    pub compress: Option<f64>,
-    /// `--timeline`: a name or a path; for every timeline of the experiment.
-    pub timeline: Option<String>,
-    /// `--limits`: `raised` or `hami-default`.
-    pub limits: Option<String>,
-    /// `--node-policy`: `spread` or `binpack`.
-    pub node_policy: Option<String>,
-    /// `--nodes`: the experiment scaled to this many machines.
-    pub nodes: Option<u32>,
-    /// `--seed`.
-    pub seed: Option<u64>,
-    /// `--quick`: timelines at compression [`QUICK_COMPRESS`]. Experiments without a timeline are not changed.
-    pub quick: bool,
-    /// `--repeat`.
-    pub repeat: Option<u32>,
-    /// `--soak`, seconds.
-    pub soak_secs: Option<f64>,
-    /// `--arm`, any number of times; empty: all but those that run only when asked for.
-    pub arms: Vec<String>,
-    /// One regime alone; `None`: the experiment's [`Experiment::regime`].
-    pub regime: Option<String>,
-}
-
-/// Timeline compression of a `--quick` first look.
-pub const QUICK_COMPRESS: f64 = 1200.0;
 
 /// Name and title of every embedded experiment, in the order they are listed.
 #[must_use]
@@ -361,62 +332,4 @@ fn arms(doc: &Document, check: Check<'_>) -> Result<Vec<Arm>, PlanError> {
         ));
     }
     Ok(arms)
-}
-
-/// The options as changes of the document.
-fn options(overrides: &Overrides) -> Result<Vec<Node>, PlanError> {
-    let text = |v: &String| Value::Text(v.clone());
-    let set = [
-        (
-            "--compress",
-            vec!["compress"],
-            overrides.compress.map(Value::Float),
-        ),
-        (
-            "--limits",
-            vec!["hami", "limits"],
-            overrides.limits.as_ref().map(text),
-        ),
-        (
-            "--node-policy",
-            vec!["hami", "node_policy"],
-            overrides.node_policy.as_ref().map(text),
-        ),
-        (
-            "--nodes",
-            vec!["cluster", "resize_to"],
-            overrides.nodes.map(|n| Value::Int(n.into())),
-        ),
-        (
-            "--seed",
-            vec!["seed"],
-            overrides.seed.map(|n| Value::Int(n.into())),
-        ),
-        (
-            "--repeat",
-            vec!["repeats"],
-            overrides.repeat.map(|n| Value::Int(n.into())),
-        ),
-        (
-            "--soak",
-            vec!["soak_secs"],
-            overrides.soak_secs.map(Value::Float),
-        ),
-        (
-            "--quick",
-            vec!["compress"],
-            overrides.quick.then_some(Value::Float(QUICK_COMPRESS)),
-        ),
-    ];
-    if overrides.quick && overrides.compress.is_some() {
-        return Err(PlanError::Field {
-            at: super::Place::whole("--quick"),
-            field: "compress".to_owned(),
-            problem: format!("is {QUICK_COMPRESS} already; leave out --compress or --quick"),
-        });
-    }
-    Ok(set
-        .into_iter()
-        .filter_map(|(option, path, value)| Some(Node::option(option, value?).nest(&path)))
-        .collect())
 }

@@ -15,6 +15,7 @@ mod expected;
 mod experiment;
 mod file;
 mod host;
+mod overrides;
 mod quotas;
 mod resolve;
 pub mod schedule;
@@ -39,11 +40,9 @@ pub use clearer::{ClearerPlan, ClearerStrategy, ClearerTrigger};
 pub use data_plane::{DataPlane, DataPlanePlan};
 pub use error::{Place, PlanError};
 pub use expected::{expected_secs, minutes, run_secs};
-pub use experiment::{
-    Arm, Experiment, Overrides, QUICK_COMPRESS, embedded, load, names, plans,
-    published_restarts_per_hour,
-};
+pub use experiment::{Arm, Experiment, embedded, load, names, plans, published_restarts_per_hour};
 pub use host::Host;
+pub use overrides::{Overrides, QUICK_COMPRESS};
 pub use schedule::Capacity;
 pub use stalls::Stall;
 pub use workload::{Group, Request, Round, RoundStart, Stage, Via};

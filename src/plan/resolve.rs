@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{self, Check};
 use super::error::PlanError;
-use super::experiment::Overrides;
 use super::file::{Document, Phase, TenantDoc};
+use super::overrides::Overrides;
 use super::sizing::Sizing;
 use super::stalls::Stall;
 use super::timeline::{self, Timeline};
