@@ -1,0 +1,94 @@
+//! Options of `compare` and `nightly`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+
+use super::ShapeArgs;
+use crate::compare::alike::Topic;
+use crate::compare::baseline::{self, Nights};
+
+/// Options of `compare`.
+#[derive(Debug, Clone, Args)]
+pub struct CompareArgs {
+    /// BASE and NEW: folders, or latest, latest~1, …; with --baseline or -- only one side
+    #[arg(value_name = "SESSION")]
+    pub sessions: Vec<String>,
+
+    /// New sessions, after --, where either side has several: compare BASE… -- NEW…
+    #[arg(value_name = "NEW", last = true)]
+    pub new: Vec<String>,
+
+    /// Compare with the last N eligible nightly sessions [N: 7]; the sessions named are the new ones [default: latest]
+    #[arg(long, value_name = "nightly[=N]")]
+    pub baseline: Option<Nights>,
+
+    /// A difference that is meant: then it is what the comparison is about
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "TOPIC")]
+    pub across: Vec<Topic>,
+
+    /// Take disturbed runs too; then no verdict is given
+    #[arg(long)]
+    pub disturbed: bool,
+
+    /// Show the figures that are not declared, too
+    #[arg(long)]
+    pub all: bool,
+
+    /// Declared metrics to use instead of headroom's own
+    #[arg(long, value_name = "FILE")]
+    pub metrics: Option<PathBuf>,
+
+    /// Also write it as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Also write it as Markdown, with every figure
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+
+    /// Instead: simulate comparisons from the like runs in FILE (written by --json), to see false alarms and power
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sessions", "new", "baseline", "across", "disturbed", "all", "metrics"])]
+    pub power: Option<PathBuf>,
+
+    /// Simulated comparisons of each kind
+    #[arg(long, value_name = "N", requires = "power", default_value_t = 2000)]
+    pub draws: u32,
+
+    /// Seed of the simulation
+    #[arg(long, value_name = "N", requires = "power", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Folder for the simulation's chart
+    #[arg(long, value_name = "DIR", requires = "power")]
+    pub out: Option<PathBuf>,
+}
+
+/// Options of `nightly`.
+#[derive(Debug, Clone, Args)]
+pub struct NightlyArgs {
+    /// Experiments to run [default: those under nightly in the declared metrics]
+    #[arg(long, value_delimiter = ',', value_name = "EXPERIMENT")]
+    pub experiments: Vec<String>,
+
+    /// Run every arm this many times; with fewer than 5 only large regressions show
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub repeat: u32,
+
+    /// Nights to compare with
+    #[arg(long, value_name = "N", default_value_t = baseline::NIGHTS, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    pub nights: usize,
+
+    /// A difference from earlier nights that is meant, e.g. after an update: compare across it
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "TOPIC")]
+    pub across: Vec<Topic>,
+
+    /// Declared metrics to use instead of headroom's own
+    #[arg(long, value_name = "FILE")]
+    pub metrics: Option<PathBuf>,
+
+    /// Which HAMi, and other options that shape the cluster.
+    #[command(flatten)]
+    pub shape: ShapeArgs,
+}

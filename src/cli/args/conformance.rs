@@ -1,0 +1,44 @@
+//! Options of `conformance`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::components::HamiChoice;
+use crate::components::image::Registry;
+
+/// Options of `conformance`.
+#[derive(Debug, Clone, Args)]
+pub struct ConformanceArgs {
+    /// A HAMi scheduler, given twice; the first is the measure. builtin, auto, image[:TAG] or a program's path
+    #[arg(long, value_name = "HAMI")]
+    pub hami: Vec<HamiChoice>,
+
+    /// Registry to pull HAMi's image from [default: where it is published]
+    #[arg(long, value_name = "HOST")]
+    pub registry: Option<Registry>,
+
+    /// Play every scenario this many times with each, taking turns; how fast bursts are is judged from 5 on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
+
+    /// Play only this scenario; may be given more than once
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub scenarios: Vec<String>,
+
+    /// Hold the only --hami to outcomes that --record wrote
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
+
+    /// Write the (first) --hami's outcomes, without times, to hold others to
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+
+    /// List the scenarios and stop
+    #[arg(long)]
+    pub list: bool,
+
+    /// Folder for the record and the logs [default: runs/<UTC time>-conformance]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
