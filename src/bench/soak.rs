@@ -8,6 +8,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use super::exits::restarted;
 use crate::cluster::Exit;
+use crate::judge;
 use crate::plan;
 use crate::run_folder::{RestartRow, RunSummary, Soak, SoakHour};
 
@@ -126,24 +127,28 @@ pub fn text(soak: &Soak, runs: &[RunSummary], published: Option<f64>) -> String 
     let Some(rate) = soak.restarts_per_hour else {
         return text;
     };
+    let all = soak.restarts.values().sum::<u32>();
+    let hours = soak.observed_secs / HOUR_SECS;
+    let (low, high) = judge::count_interval(all);
     let each = soak.restarts.iter();
     let each: Vec<String> = each.map(|(name, n)| format!("{name} {n}")).collect();
-    let _ = write!(
-        text,
-        "restarts while observed: {}",
-        soak.restarts.values().sum::<u32>()
-    );
+    let _ = write!(text, "restarts while observed: {all}");
     if !each.is_empty() {
         let _ = write!(text, " ({})", each.join(", "));
     }
-    let _ = write!(text, ", {rate:.1} an hour");
+    let _ = write!(
+        text,
+        ", {rate:.1} an hour (exact 95 % interval {:.1} to {:.1}",
+        low / hours,
+        high / hours
+    );
     if let Some(published) = published {
         let _ = write!(
             text,
-            " (published: {published:.1} an hour, of one cluster that was left running)"
+            "; published: {published:.1} an hour, of one cluster that was left running"
         );
     }
-    text.push('\n');
+    text.push_str(")\n");
     if soak.hours.len() > 1 {
         let mut table = Table::new();
         table.load_style(presets::ASCII_MARKDOWN);
@@ -246,7 +251,7 @@ mod tests {
         );
         for part in [
             "2 runs, each on a cluster of its own",
-            "restarts while observed: 3 (kube-scheduler 3), 3.0 an hour (published: 4.1 an hour",
+            "restarts while observed: 3 (kube-scheduler 3), 3.0 an hour (exact 95 % interval 0.6 to 8.8; published: 4.1 an hour",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }

@@ -7,6 +7,7 @@
 mod binomial;
 mod figures;
 mod landings;
+mod poisson;
 mod shape;
 mod stalls;
 mod stops;
@@ -18,6 +19,7 @@ use crate::run_folder::{ArmSummary, Landing, Record, RunSummary, Spread};
 
 pub use figures::{Amount, Figures, figures, key as figure_name};
 pub use landings::landings;
+pub use poisson::interval as count_interval;
 pub use stalls::stalls;
 pub use stops::{bill, stops, who_pays};
 
