@@ -9,7 +9,10 @@ use std::{
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, Config};
-use tokio::{net::TcpStream, time::sleep};
+use tokio::{
+    net::TcpStream,
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -64,7 +67,10 @@ pub async fn bring_up(
     let (supervisor, ports, etcd_port) = loop {
         let supervisor = Supervisor::new();
         let assembled = tokio::select! {
-            result = assemble(&spec, &session, &logs, &supervisor, notes) => result,
+            result = assemble(&spec, &session, &logs, &supervisor, notes) => match result {
+                Err(error) => Err(dead_behind(error, &supervisor, &logs).await),
+                done => done,
+            },
             error = death(&supervisor, &logs) => Err(error),
             () = cancel.cancelled() => Err(ClusterError::Cancelled),
         };
@@ -256,6 +262,12 @@ pub(super) async fn answers(client: &Client, path: &str) -> Result<(), String> {
 }
 
 /// Waits for the first component that dies; while a cluster comes up none may.
+/// The component that died and so brought about `error`, if one did: a call to it fails sooner than its end is seen.
+async fn dead_behind(error: ClusterError, supervisor: &Supervisor, logs: &Path) -> ClusterError {
+    let death = timeout(5 * POLL, death(supervisor, logs)).await;
+    death.unwrap_or(error)
+}
+
 async fn death(supervisor: &Supervisor, logs: &Path) -> ClusterError {
     loop {
         if let Some(exit) = supervisor.exits().into_iter().next() {
