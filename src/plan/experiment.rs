@@ -270,9 +270,12 @@ impl Experiment {
             // It sums up all of the claims.
             expect.meaning.clear();
         }
-        if overrides.nodes.is_some() {
-            expect.published.clear();
-        }
+        // Where a team's work was scaled, its plan has no figures of what was published.
+        expect.published.retain(|p| {
+            let mut teams = plans.iter().flat_map(|plan| &plan.tenants);
+            p.tenant.is_empty() && overrides.nodes.is_none()
+                || teams.any(|t| t.name == p.tenant && t.published.contains_key(&p.key()))
+        });
         expect
     }
 }
@@ -309,6 +312,12 @@ fn arms(doc: &Document, check: Check<'_>) -> Result<Vec<Arm>, PlanError> {
                     "cannot be changed by an arm".to_owned(),
                 ));
             }
+        }
+        // A null removes a field; one that is not there may be misspelt.
+        if let Some(changes) = changes {
+            let mut tree = check.tree.clone();
+            tree.merge_keeping_idle_nulls(changes);
+            let _: Document = decode::decode(&tree)?;
         }
         arms.push(Arm {
             name: name.clone(),

@@ -85,8 +85,11 @@ pub(super) fn options(overrides: &Overrides) -> Result<Vec<Node>, PlanError> {
             problem: format!("is {QUICK_COMPRESS} already; leave out --compress or --quick"),
         });
     }
-    Ok(set
+    let set = set
         .into_iter()
-        .filter_map(|(option, path, value)| Some(Node::option(option, value?).nest(&path)))
-        .collect())
+        .filter_map(|(option, path, value)| Some(Node::option(option, value?).nest(&path)));
+    // So many runs, and not as many as there is time for by the file.
+    let repeat = overrides.repeat.filter(|_| overrides.soak_secs.is_none());
+    let no_soak = repeat.map(|_| Node::option("--repeat", Value::Null).nest(&["soak_secs"]));
+    Ok(set.chain(no_soak).collect())
 }

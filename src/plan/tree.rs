@@ -128,6 +128,15 @@ impl Node {
     /// Changes this document by another, as JSON Merge Patch does (RFC 7396): mappings are merged, null removes, all
     /// else replaces.
     pub(super) fn merge(&mut self, patch: &Self) {
+        self.merge_nulls(patch, false);
+    }
+
+    /// As [`Node::merge`], but a null that finds nothing to remove is put where it would have been, so that it can be checked.
+    pub(super) fn merge_keeping_idle_nulls(&mut self, patch: &Self) {
+        self.merge_nulls(patch, true);
+    }
+
+    fn merge_nulls(&mut self, patch: &Self, keep_idle: bool) {
         let Value::Map(changes) = &patch.value else {
             *self = patch.clone();
             return;
@@ -147,8 +156,9 @@ impl Node {
                 (Some(index), Value::Null) => {
                     entries.remove(index);
                 }
-                (None, Value::Null) => {}
-                (Some(index), _) => entries[index].node.merge(&change.node),
+                (None, Value::Null) if !keep_idle => {}
+                (None, Value::Null) => entries.push(change.clone()),
+                (Some(index), _) => entries[index].node.merge_nulls(&change.node, keep_idle),
                 (None, _) => {
                     let mut entry = Entry {
                         node: Self {
@@ -157,7 +167,7 @@ impl Node {
                         },
                         ..change.clone()
                     };
-                    entry.node.merge(&change.node);
+                    entry.node.merge_nulls(&change.node, keep_idle);
                     entries.push(entry);
                 }
             }

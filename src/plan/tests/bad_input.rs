@@ -122,6 +122,16 @@ const BAD_EXPERIMENTS: &[(&str, &str)] = &[
         "cluster: { groups: { a: { nodes: 2 }, b: { nodes: 1 } } }",
         "cluster: { groups: {} }",
     ),
+    ("node_policy: binpack", "node_polici: null"),
+    ("hami: { node_policy: binpack }", "kueu: null"),
+    (
+        "hami: { node_policy: binpack }",
+        "tenants: { quoued: null }",
+    ),
+    (
+        "hami: { node_policy: binpack }",
+        "tenants: { queued: { qota: null } }",
+    ),
     ("limits: raised", "limits: rased"),
     ("limits: raised", "limits: 7"),
     ("limits: raised", "limits: { qps: 0, burst: 1 }"),

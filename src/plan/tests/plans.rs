@@ -357,6 +357,21 @@ fn published_figures_stand_beside_those_of_the_same_compression_and_size_only() 
     assert!(expect.published.is_empty() && !expect.shape.is_empty());
 }
 
+#[test]
+fn so_many_repeats_asked_for_are_so_many_and_not_the_file_s_time_to_soak() {
+    let text = LAYERS.replacen("seed: 3", "soak_secs: 7200\nseed: 3", 1);
+    let experiment = Experiment::from_text("layers.yaml", &text).unwrap();
+    let planned = |set: &dyn Fn(&mut Overrides)| {
+        let mut overrides = Overrides::default();
+        set(&mut overrides);
+        let plan = plans(&experiment, &overrides).unwrap().remove(0);
+        (plan.repeats, plan.soak_secs)
+    };
+    assert_eq!(planned(&|_| ()), (1, Some(7200.0)));
+    assert_eq!(planned(&|o| o.repeat = Some(3)), (3, None));
+    assert_eq!(planned(&|o| o.soak_secs = Some(3600.0)), (1, Some(3600.0)));
+}
+
 const LAYERS: &str = "
 name: layers
 title: What goes before what
