@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use crate::cluster::{self, Cause, Exit};
 use crate::observer::Clock;
+use crate::run_folder::run_summary::cut;
 use crate::run_folder::{ComponentExit, Disturbance};
 
 /// Restarts of each supervised component: exits that the harness did not cause.
@@ -40,7 +41,7 @@ pub fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
         e.cause != Cause::Stopped && !cluster::SUPERVISED.contains(&e.component.as_str())
     });
     dead.next().map(|exit| Disturbance {
-        kind: "component-lost".into(),
+        kind: cut::COMPONENT_LOST.into(),
         detail: format!(
             "{} {} and was not started again",
             exit.component,

@@ -28,6 +28,7 @@ use crate::observer::storage::{self, Sampled};
 use crate::observer::{Clock, Observation, Observer, Pids, audit, figures};
 use crate::plan::{self, Host, Plan, Stall};
 use crate::run_folder::info::Program;
+use crate::run_folder::run_summary::cut;
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
     ComponentExit, Disturbance, HamiSource, Record, RunInfo, RunSummary, RunWriter, SessionWriter,
@@ -287,7 +288,7 @@ async fn observe(
         done = work => (done, None),
         () = glance => (false, None),
         () = cancel.cancelled() => (false, Some(Disturbance {
-            kind: "interrupted".into(),
+            kind: cut::INTERRUPTED.into(),
             detail: format!("stopped {:.0} s into the run", clock.now_secs().max(0.0)),
             remedy: "figures are partial; run it again to the end".into(),
         })),

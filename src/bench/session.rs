@@ -193,7 +193,7 @@ impl<'a> Going<'a> {
     /// Takes up a run that came to its end, or was cut short by the user.
     fn take(&mut self, done: Done, plan: &Plan) -> Result<(), WriteError> {
         let shown = table::run_table(&done.summary, plan, &self.summary);
-        if !self.interrupted {
+        if done.summary.came_to_its_end() {
             self.judged.push(Judged::new(&done.summary, &done.records));
         }
         if let Some(soak) = &mut self.soak {

@@ -111,7 +111,10 @@ impl All {
     /// Prints the page.
     pub fn print(&self, orders: &[(Order, Setting)], outcomes: &[Outcome]) {
         out!("{}", self.page(orders, outcomes).markdown());
-        errln!("page: {}", self.dir.join(PAGE[0]).display());
+        let file = self.dir.join(PAGE[0]);
+        if file.exists() {
+            errln!("page: {}", file.display());
+        }
     }
 
     fn page(&self, orders: &[(Order, Setting)], outcomes: &[Outcome]) -> Page {

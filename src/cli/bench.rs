@@ -1,6 +1,6 @@
 //! `headroom bench`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -36,8 +36,11 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
         all.orders(place, &args)?
     } else {
         let each = args.experiments.iter();
-        each.map(|name| order(name, place, &args))
-            .collect::<anyhow::Result<_>>()?
+        let orders: Vec<_> = each
+            .map(|name| order(name, place, &args))
+            .collect::<anyhow::Result<_>>()?;
+        own_folders(&orders)?;
+        orders
     };
     if args.dry_run {
         dry_run(&orders)?;
@@ -58,6 +61,7 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
         benches.push(prepare(&setting.place, cache, hami).await?);
     }
     let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut page = Ok(());
     for (order, setting) in &orders {
         let mut ready = settings.iter().zip(&benches);
         let Some((_, bench)) = ready.find(|((known, ..), _)| *known == setting) else {
@@ -77,7 +81,7 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
         };
         outcomes.push(outcome);
         if let Some(all) = &all {
-            all.write(&orders, &outcomes)?;
+            page = all.write(&orders, &outcomes);
         }
         if outcomes.last().is_some_and(Outcome::interrupted) {
             break;
@@ -86,6 +90,8 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
     if let Some(all) = &all {
         all.print(&orders, &outcomes);
     }
+    // What was measured is printed also where it can't be written.
+    page?;
     Ok(exit(&outcomes))
 }
 
@@ -176,6 +182,23 @@ pub fn untaken(path: &Path) -> Result<(), Taken> {
         path: path.to_owned(),
         problem,
     })
+}
+
+/// Checks that no two sessions are to be written into one folder: `--out` has one for each experiment's name.
+fn own_folders(orders: &[(Order, Setting)]) -> Result<(), BadOptions> {
+    let mut taken = BTreeSet::new();
+    let out = |(order, _): &(Order, Setting)| order.host.out.clone();
+    match orders
+        .iter()
+        .filter_map(out)
+        .find(|dir| !taken.insert(dir.clone()))
+    {
+        Some(dir) => Err(BadOptions(format!(
+            "two experiments would be written to {}: give them names of their own, or use --repeat",
+            dir.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// What the options that shape a cluster say.

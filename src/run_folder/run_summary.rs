@@ -65,6 +65,25 @@ pub struct RunSummary {
     pub harness: Harness,
 }
 
+/// Kinds of [`Disturbance`] that end a run before its end. What it had not seen by then says nothing, so no claim is judged
+/// by it.
+pub mod cut {
+    /// The user stopped it.
+    pub const INTERRUPTED: &str = "interrupted";
+    /// A component that nobody starts again died.
+    pub const COMPONENT_LOST: &str = "component-lost";
+}
+
+impl RunSummary {
+    /// Whether it was observed for as long as it was meant to be.
+    #[must_use]
+    pub fn came_to_its_end(&self) -> bool {
+        let cut = [cut::INTERRUPTED, cut::COMPONENT_LOST];
+        let mut kinds = self.disturbed.iter().map(|d| d.kind.as_str());
+        !kinds.any(|kind| cut.contains(&kind))
+    }
+}
+
 /// Pods bound a second, measured and allowed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BindRate {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use super::rows::first_line;
+use super::rows::sentence;
 use super::{FigureRow, Page, Part, State, verdicts};
 use crate::bench::table::percentile;
 use crate::run_folder::Percentile;
@@ -63,11 +63,18 @@ fn state(part: &Part) -> String {
             format!("disturbed: {}", kinds.join(", "))
         }
         State::Failed if part.failed.is_empty() => "FAILED".to_owned(),
-        State::Failed if part.failed.len() == 1 => "1 run FAILED".to_owned(),
-        State::Failed => format!("{} runs FAILED", part.failed.len()),
-        State::Interrupted => "interrupted".to_owned(),
+        State::Failed => failed(part),
+        State::Interrupted if part.failed.is_empty() => "interrupted".to_owned(),
+        State::Interrupted => format!("interrupted, {}", failed(part)),
         State::NotBegun => "not begun".to_owned(),
         State::LeftOut => "left out".to_owned(),
+    }
+}
+
+fn failed(part: &Part) -> String {
+    match part.failed.len() {
+        1 => "1 run FAILED".to_owned(),
+        n => format!("{n} runs FAILED"),
     }
 }
 
@@ -75,7 +82,7 @@ fn write(part: &Part, text: &mut String) {
     let _ = writeln!(text, "\n## {}: {}\n", part.experiment, part.title);
     if matches!(part.state, State::NotBegun | State::LeftOut) {
         // Each of its rows would say the same.
-        let why = part.error.as_deref().map(first_line);
+        let why = part.error.as_deref().map(sentence);
         let why = why.map_or(String::new(), |why| format!(": {why}"));
         let _ = writeln!(text, "- {}{why}", state(part));
         return;
@@ -101,9 +108,9 @@ fn write(part: &Part, text: &mut String) {
     let mut notes = Vec::new();
     let what = state(part).to_lowercase();
     let error = part.error.iter();
-    notes.extend(error.map(|e| format!("{what}: {}", first_line(e))));
+    notes.extend(error.map(|e| format!("{what}: {}", sentence(e))));
     notes.extend(part.failed.iter().map(|run| {
-        let error = first_line(&run.error);
+        let error = sentence(&run.error);
         format!("failed: arm {}, repeat {}: {error}", run.arm, run.repeat)
     }));
     let disturbed = part.disturbed.iter();

@@ -239,7 +239,8 @@ fn part(input: &Input<'_>) -> Part {
         folder: ended.map(|ended| ended.dir.display().to_string()),
         state,
         error,
-        runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+        runs: u32::try_from(runs.iter().filter(|run| run.came_to_its_end()).count())
+            .unwrap_or(u32::MAX),
         failed: summary.map(|s| s.failed.clone()).unwrap_or_default(),
         disturbed: disturbed.collect(),
         figures: rows::figures(input),

@@ -2,8 +2,10 @@
 
 use super::{ClaimRow, FigureRow, Input, Outcome};
 use crate::bench::Order;
+use crate::charts::text::short;
 use crate::judge::figure_name;
 use crate::plan::{Arm, Plan};
+use crate::run_folder::run_summary::cut::COMPONENT_LOST;
 use crate::run_folder::{ArmSummary, Summary};
 
 /// Every published figure, for each arm it was published for.
@@ -96,17 +98,21 @@ fn why_not(input: &Input<'_>, arm: &Arm) -> Option<String> {
     }
     let ended = match input.outcome {
         None => return Some("has not begun".to_owned()),
-        Some(Outcome::Failed(error)) => return Some(format!("failed: {}", first_line(error))),
+        Some(Outcome::Failed(error)) => return Some(format!("failed: {}", sentence(error))),
         Some(Outcome::Ended(ended)) => ended,
     };
     if summary_of(input, &arm.name).is_some() {
         return None;
     }
     let failed = ended.summary.failed.iter().find(|run| run.arm == arm.name);
-    Some(match failed {
-        Some(run) => format!("failed: {}", first_line(&run.error)),
-        None if ended.interrupted => "interrupted before it ended".to_owned(),
-        None => "did not run".to_owned(),
+    let mut runs = ended.summary.runs.iter();
+    let cut = runs.find(|run| run.arm == arm.name && !run.came_to_its_end());
+    let why = cut.and_then(|run| run.disturbed.iter().find(|d| d.kind == COMPONENT_LOST));
+    Some(match (failed, why) {
+        (Some(run), _) => format!("failed: {}", sentence(&run.error)),
+        (None, Some(why)) => format!("cut short: {}", why.detail),
+        (None, None) if ended.interrupted => "interrupted before it ended".to_owned(),
+        (None, None) => "did not run".to_owned(),
     })
 }
 
@@ -123,7 +129,19 @@ fn not_comparable(input: &Input<'_>) -> String {
     )
 }
 
-/// A component's log may follow.
-pub(super) fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// The most characters of an error in a table's cell.
+const ERROR: usize = 160;
+
+/// What went wrong, in one line: what is said of it, and of the log that may follow the line that it ends with.
+pub(super) fn sentence(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let line = match (first.strip_suffix(':'), lines.next_back()) {
+        (Some(said), Some(last)) => {
+            let said = said.split_once("; the last lines of").map_or(said, |s| s.0);
+            format!("{said}: {last}")
+        }
+        _ => first.to_owned(),
+    };
+    short(&line, ERROR)
 }
