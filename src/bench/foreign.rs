@@ -44,7 +44,10 @@ impl Mark {
         let cores = f64::from(machine::all_cores());
         (wall > 0.0 && others > SHARE * cores).then(|| Disturbance {
             kind: "busy-machine".into(),
-            detail: format!("other programs used {others:.2} of {cores:.0} cores during the run"),
+            detail: format!(
+                "other programs used {others:.2} of {cores:.0} cores during the run (up to {:.2} are taken for none)",
+                SHARE * cores
+            ),
             remedy: "close them and run again; latencies are those of a busy machine".into(),
         })
     }
