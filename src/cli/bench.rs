@@ -302,6 +302,12 @@ fn dry_run(orders: &[(Order, Setting)]) -> anyhow::Result<()> {
             outln!("---\n{}", serde_saphyr::to_string(&object)?);
         }
     }
+    if orders.len() > 1 {
+        for order in orders {
+            let runs = all_runs(std::slice::from_ref(order));
+            outln!("{}: {runs}", order.0.experiment);
+        }
+    }
     outln!("in all: {}, set-up not counted", all_runs(orders));
     Ok(())
 }

@@ -19,6 +19,29 @@ pub fn page(page: &Page) -> String {
         page.headroom,
         page.hami.join("; "),
     );
+    let sizes: Vec<String> = page.machines.iter().map(ToString::to_string).collect();
+    let started = page.started.as_deref().unwrap_or("not at all");
+    let _ = writeln!(
+        text,
+        "Started {started}; fake machines of 8 cards: {}; the machine that ran it and all versions are in each session's \
+         `run.json`.\n",
+        sizes.join(", ")
+    );
+    if page.quick {
+        text.push_str(
+            "QUICK: timelines at another compression than their own, a first look only.\n\n",
+        );
+    }
+    let open = |part: &&Part| !matches!(part.state, State::Done | State::Disturbed);
+    let open: Vec<&str> = page
+        .experiments
+        .iter()
+        .filter(open)
+        .map(|p| p.experiment.as_str())
+        .collect();
+    if !open.is_empty() {
+        let _ = writeln!(text, "Not complete: {}.\n", open.join(", "));
+    }
     let [yes, no, open] = page.verdicts();
     let _ = writeln!(
         text,

@@ -11,14 +11,17 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{Ended, Order};
+use crate::charts::text::to_the_second;
 use crate::plan::Experiment;
 use crate::run_folder::{FailedRun, Percentile};
 
 /// Version of the page's JSON.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// How an experiment of several ended.
 #[derive(Debug)]
@@ -74,6 +77,12 @@ pub struct Page {
     pub command: Vec<String>,
     /// Which HAMi ran, by its label; more than one where the experiment files differ.
     pub hami: Vec<String>,
+    /// When the first session started, RFC 3339; null if none did.
+    pub started: Option<String>,
+    /// Machines of the experiments' clusters, without repetition; arms about other sizes have them, too.
+    pub machines: Vec<u32>,
+    /// Whether `--quick` chose a compression: a first look only.
+    pub quick: bool,
     /// The experiments, in the order they ran.
     pub experiments: Vec<Part>,
 }
@@ -165,11 +174,23 @@ impl Page {
         hami.dedup();
         let order = inputs.iter().find_map(|input| input.order.ok());
         let command = order.map(|order| order.command.clone());
+        let started = inputs.iter().find_map(|input| match input.outcome {
+            Some(Outcome::Ended(ended)) => Some(to_the_second(&ended.summary.started)),
+            _ => None,
+        });
+        let plans = || {
+            let orders = inputs.iter().filter_map(|input| input.order.ok());
+            orders.flat_map(|order| &order.plans)
+        };
+        let machines: BTreeSet<u32> = plans().map(|plan| plan.cluster.nodes()).collect();
         Self {
             schema: SCHEMA,
             headroom: env!("CARGO_PKG_VERSION").into(),
             command: command.unwrap_or_default(),
             hami,
+            started,
+            machines: machines.into_iter().collect(),
+            quick: plans().any(|plan| plan.quick),
             experiments: inputs.iter().map(part).collect(),
         }
     }

@@ -100,7 +100,9 @@ fn each_published_figure_and_each_claim_has_a_row_with_what_was_measured() {
     assert_eq!(cards.figure, "research.admitted_cards_at_once");
     assert_eq!(cards.measured, Some(Percentile::Secs(24.0)));
     let text = page.markdown();
+    assert!(!text.contains("QUICK") && !text.contains("Not complete"));
     for words in [
+        "fake machines of 8 cards: 50",
         "4 claims hold, 0 do not, 0 were not judged.",
         "- **yes**, memory-raw: a quota in memory admits all three at once",
         "In short: a quota counted in memory does not limit cards",
@@ -158,6 +160,8 @@ fn what_has_not_begun_or_could_not_be_written_stands_there_with_the_reason() {
     let none = page(&Overrides::default(), |_| None);
     assert_eq!(none.experiments[0].state, State::NotBegun);
     let text = none.markdown();
+    assert!(text.contains("Started not at all; "), "{text}");
+    assert!(text.contains("Not complete: quota-unit.\n"), "{text}");
     let one_line = text.contains("\n- not begun\n") && !text.contains("admitted_at_once");
     assert!(one_line, "{text}");
     assert!(
@@ -275,6 +279,10 @@ fn at_another_compression_nothing_is_judged() {
         order: Ok(&order),
         outcome: Some(&outcome),
     }]);
+    assert!(
+        page.markdown()
+            .contains("QUICK: timelines at another compression")
+    );
     let [yes, no, open] = page.verdicts();
     assert_eq!((yes, no), (0, 0));
     assert!(open > 0);
