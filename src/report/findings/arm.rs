@@ -115,10 +115,11 @@ impl<'a> Arm<'a> {
         let reserved = base.reserved?;
         let held = base.admitted?;
         let text = format!(
-            "Of the {} card-seconds set aside for {}, {} were held by its work; the rest stood idle, ready for a burst",
+            "Of the {} card-seconds set aside for {}, {} were held by its work (quota held); {} stood idle, ready for a burst",
             whole(reserved),
             base.name,
-            percent(held / reserved)
+            percent(held / reserved),
+            percent((1.0 - held / reserved).max(0.0))
         );
         let sharer = self
             .teams
