@@ -28,7 +28,7 @@ mod play;
 pub mod progress;
 pub mod run;
 pub mod session;
-mod soak;
+pub mod soak;
 mod stalls;
 pub mod table;
 mod turns;

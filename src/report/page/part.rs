@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::super::findings::findings;
+use super::super::soak::{self, Soaked, soaked};
 use super::super::tables::{ArmTable, tables};
 use super::super::{article, health, shell};
 use crate::charts::text::{clean, short, to_the_second};
@@ -25,6 +26,10 @@ pub(super) struct Part {
     /// By what the timeline was divided; none where it was not.
     compress: Option<String>,
     findings: Vec<String>,
+    /// What restarted over the hours; none of a session that did not go on for a set time.
+    soak: Option<Soaked>,
+    soak_hours: [&'static str; 3],
+    soak_restarts: [&'static str; 6],
     tables: Vec<ArmTable>,
     verdicts: Vec<Verdict>,
     figures: Vec<Figure>,
@@ -107,6 +112,9 @@ impl Part {
             findings: findings(material),
             tables,
             verdicts: verdicts(material),
+            soak: soaked(material),
+            soak_hours: soak::HOURS,
+            soak_restarts: soak::RESTARTS,
             figures,
             calls: calls(material),
             warnings: warnings(material),
