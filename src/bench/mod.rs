@@ -34,5 +34,6 @@ pub mod table;
 mod turns;
 pub mod verdicts;
 
+pub use foreign::SHARE as OTHERS_SHARE;
 pub use run::Bench;
 pub use session::{Ended, Order, session};
