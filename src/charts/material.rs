@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::figures::more;
+use super::text::in_one_line;
 use super::theme::Teams;
 use crate::judge::{self, Figures};
 use crate::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
@@ -51,7 +52,7 @@ impl Material {
             notes.push("the session did not end in order: its figures are partial".to_owned());
         }
         notes.extend(session.summary.failed.iter().map(|run| {
-            let error = run.error.lines().next().unwrap_or_default();
+            let error = in_one_line(&run.error);
             format!("arm {}, repeat {}: failed: {error}", run.arm, run.repeat)
         }));
         let mut runs = Vec::new();
