@@ -6,6 +6,7 @@ use super::figures::more;
 use super::text::in_one_line;
 use super::theme::Teams;
 use crate::judge::{self, Figures};
+use crate::plan::DataPlanePlan;
 use crate::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
 
 /// A session with those of its runs that can be read.
@@ -176,6 +177,12 @@ impl RunMaterial {
             .tenants
             .iter()
             .filter(move |t| t.experiments > 0 && !fills(&t.name))
+    }
+
+    /// What was played on its machines; `None`: nothing was, so bound pods worked at once.
+    #[must_use]
+    pub fn data_plane(&self) -> Option<&DataPlanePlan> {
+        self.run.info.plan.data_plane.as_ref()
     }
 
     /// What was published for a team in this run's arm.

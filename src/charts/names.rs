@@ -44,6 +44,28 @@ impl Unit {
     }
 }
 
+/// The ideal makespan of a run in which nothing is played on the machines.
+const IDEAL: &str = "ideal makespan (no control plane)";
+
+/// What an ideal leaves out, and so what is measured beyond it, of a run with or without a data plane.
+#[must_use]
+pub fn planes(data_plane: bool) -> &'static str {
+    if data_plane {
+        "control or data plane"
+    } else {
+        "control plane"
+    }
+}
+
+/// As [`words`], of a run with or without a data plane.
+#[must_use]
+pub fn words_with(key: &str, data_plane: bool) -> String {
+    if data_plane && key == "ideal_secs" {
+        return format!("ideal makespan (no {})", planes(true));
+    }
+    words(key)
+}
+
 /// A figure in words: `whole-card: submit → bound, p95`.
 #[must_use]
 pub fn words(key: &str) -> String {
@@ -53,7 +75,7 @@ pub fn words(key: &str) -> String {
     };
     let text = match name {
         "makespan_secs" => "makespan",
-        "ideal_secs" => "ideal makespan (no control plane)",
+        "ideal_secs" => IDEAL,
         "card_seconds_reserved" => "reserved",
         "card_seconds_admitted" => "admitted (quota held)",
         "card_seconds_bound" => "bound",
@@ -68,6 +90,12 @@ pub fn words(key: &str) -> String {
         "bound_p95_secs" => "submit → bound, p95",
         "useful_p50_secs" => "submit → useful work, p50",
         "useful_p95_secs" => "submit → useful work, p95",
+        "useful_max_secs" => "submit → useful work, longest",
+        "prepare_p50_secs" => "bound → useful work, p50",
+        "prepare_p95_secs" => "bound → useful work, p95",
+        "prepare_max_secs" => "bound → useful work, longest",
+        "stop_p50_secs" => "told to stop → cards free, p50",
+        "stop_max_secs" => "told to stop → cards free, longest",
         "bound_p99_secs" => "submit → bound, p99",
         "bound_max_secs" => "submit → bound, longest",
         "admitted_at_once" => "requests holding quota at once",

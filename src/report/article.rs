@@ -7,18 +7,17 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::tables::{ArmTable, Row};
+use super::tables::{ArmTable, Row, measured};
 use crate::charts::Material;
-use crate::charts::figures::Repeats;
 use crate::charts::names::{Unit, words};
 use crate::plan::expect::Published;
 use crate::plan::{self, Experiment};
 
 /// What stands where a figure would have been measured.
 const NOT_RUN: &str = "not run";
+
 /// The same where the run was tried.
 const FAILED: &str = "failed; see the findings";
-
 
 /// An experiment: what was published, and how much of it was measured.
 #[derive(Debug, Serialize)]
@@ -39,6 +38,7 @@ pub fn experiment(name: &str) -> Option<Experiment> {
     // Not `load`: a summary's text must never make this read a file.
     plan::embedded().find(|known| known.name == name)
 }
+
 /// Whether anything was published of a session's experiment. What one of its own claims was published nowhere.
 #[must_use]
 pub fn was_published(material: &Material) -> bool {
@@ -46,7 +46,6 @@ pub fn was_published(material: &Material) -> bool {
     let here = summary.arms.iter().any(|arm| !arm.published.is_empty());
     here || experiment(&summary.experiment).is_some_and(|e| !e.expect.published.is_empty())
 }
-
 
 /// Tables of what was published of a session's experiment and stands in none of its own `tables`: arms and teams that did
 /// not run, or ran at a size or compression for which nothing was published.
@@ -91,6 +90,7 @@ pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
             None => missing.push(ArmTable {
                 arm,
                 runs: 0,
+                played: None,
                 published: vec![row],
                 all: Vec::new(),
             }),
@@ -132,8 +132,8 @@ fn at_another_size(material: &Material, published: &Published) -> String {
         .arm
         .as_deref()
         .or(material.arms().first().copied());
-    let repeats = arm.and_then(|arm| Repeats::of(material, arm, &published.tenant, &key));
-    let measured = repeats.map_or_else(|| "not measured".into(), |r| r.print(Unit::of(&key)));
+    let measured = arm.and_then(|arm| measured(material, arm, &published.tenant, &key));
+    let measured = measured.unwrap_or_else(|| "not measured".into());
     format!("{measured}, at another size or pace")
 }
 

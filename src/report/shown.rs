@@ -64,6 +64,9 @@ pub fn show(session: &Path) -> Result<String, ReadError> {
         };
         line("");
         line(&format!("arm {}: {runs}", table.arm));
+        if let Some(played) = &table.played {
+            line(played);
+        }
         for row in text_table(&table).lines() {
             line(row);
         }
@@ -76,9 +79,6 @@ pub fn show(session: &Path) -> Result<String, ReadError> {
     Ok(text)
 }
 
-fn text_table(table: &ArmTable) -> String {
-    let mut text = Table::new();
-    text.load_style(presets::ASCII_MARKDOWN);
 fn plain_table(columns: &[&str], rows: &[&[String]]) -> String {
     let mut text = Table::new();
     text.load_style(presets::ASCII_MARKDOWN);
@@ -89,6 +89,9 @@ fn plain_table(columns: &[&str], rows: &[&[String]]) -> String {
     text.to_string()
 }
 
+fn text_table(table: &ArmTable) -> String {
+    let mut text = Table::new();
+    text.load_style(presets::ASCII_MARKDOWN);
     text.set_header(["team", "figure", "measured", "published", "÷ published"]);
     for row in &table.all {
         let right = |s: &str| Cell::new(clean(s)).set_alignment(CellAlignment::Right);

@@ -1,5 +1,6 @@
 //! What an arm found.
 
+use super::super::tables::data_plane;
 use crate::charts::Material;
 use crate::charts::figures::Repeats;
 use crate::charts::material::RunMaterial;
@@ -154,9 +155,13 @@ impl<'a> Arm<'a> {
                 Some(format!("{} {:+.1} s of time{work}", t.name, added))
             })
             .collect();
+        let what = match data_plane(self.material, self.name) {
+            None => "the control plane",
+            Some(_) => "the control plane and the played data plane together",
+        };
         (!each.is_empty()).then(|| {
             format!(
-                "On top of the ideal schedule the control plane cost {}.",
+                "On top of the ideal schedule {what} cost {}.",
                 each.join("; ")
             )
         })
