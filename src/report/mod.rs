@@ -113,3 +113,6 @@ pub fn shell(command: &[String]) -> String {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod wording_tests;
