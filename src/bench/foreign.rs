@@ -8,7 +8,7 @@ use crate::run_folder::Disturbance;
 
 /// Share of the machine's cores that others may use before a run counts as disturbed: a desktop at rest uses a few
 /// percent.
-const SHARE: f64 = 0.1;
+pub const SHARE: f64 = 0.1;
 
 /// CPU time up to a moment.
 #[derive(Debug, Clone, Copy)]

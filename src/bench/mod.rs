@@ -28,11 +28,12 @@ mod play;
 pub mod progress;
 pub mod run;
 pub mod session;
-mod soak;
+pub mod soak;
 mod stalls;
 pub mod table;
 mod turns;
 pub mod verdicts;
 
+pub use foreign::SHARE as OTHERS_SHARE;
 pub use run::Bench;
 pub use session::{Ended, Order, session};

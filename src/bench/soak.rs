@@ -110,29 +110,49 @@ fn hour(secs: f64) -> usize {
     hour
 }
 
-/// Says it, beside the restarts an hour that were published, if any were.
+/// Says it, beside the restarts an hour that were published, if any were: the sentences, and a table of the hours.
 #[must_use]
 pub fn text(soak: &Soak, runs: &[RunSummary], published: Option<f64>) -> String {
-    let mut text = format!(
-        "soak: {} of {}, {} runs, each on a cluster of its own; under observation {}\n",
+    let mut text = String::new();
+    for sentence in sentences(soak, runs, published) {
+        let _ = writeln!(text, "{sentence}");
+    }
+    if soak.restarts_per_hour.is_some() && soak.hours.len() > 1 {
+        let mut table = Table::new();
+        table.load_style(presets::ASCII_MARKDOWN);
+        table.set_header(HOURS);
+        for row in hours(soak) {
+            table.add_row(row.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
+        }
+        let _ = writeln!(text, "{table}");
+    }
+    text
+}
+
+/// What it came to, in sentences.
+#[must_use]
+pub fn sentences(soak: &Soak, runs: &[RunSummary], published: Option<f64>) -> Vec<String> {
+    let mut all = vec![format!(
+        "soak: {} of {}, {} runs, each on a cluster of its own; under observation {}",
         plan::minutes(soak.took_secs),
         plan::minutes(soak.asked_secs),
         runs.len(),
         plan::minutes(soak.observed_secs),
-    );
+    )];
     let stalls: usize = runs.iter().map(|run| run.stalls.len()).sum();
     if stalls > 0 {
-        let _ = writeln!(text, "etcd was stalled {stalls} times on purpose");
+        all.push(format!("etcd was stalled {stalls} times on purpose"));
     }
     let Some(rate) = soak.restarts_per_hour else {
-        return text;
+        return all;
     };
-    let all = soak.restarts.values().sum::<u32>();
+    let each = soak.restarts.values();
+    let count = each.fold(0, |sum: u32, n| sum.saturating_add(*n));
     let hours = soak.observed_secs / HOUR_SECS;
-    let (low, high) = judge::count_interval(all);
+    let (low, high) = judge::count_interval(count);
     let each = soak.restarts.iter();
     let each: Vec<String> = each.map(|(name, n)| format!("{name} {n}")).collect();
-    let _ = write!(text, "restarts while observed: {all}");
+    let mut text = format!("restarts while observed: {count}");
     if !each.is_empty() {
         let _ = write!(text, " ({})", each.join(", "));
     }
@@ -148,22 +168,27 @@ pub fn text(soak: &Soak, runs: &[RunSummary], published: Option<f64>) -> String 
             "; published: {published:.1} an hour, of one cluster that was left running"
         );
     }
-    text.push_str(")\n");
-    if soak.hours.len() > 1 {
-        let mut table = Table::new();
-        table.load_style(presets::ASCII_MARKDOWN);
-        table.set_header(["hour", "observed, s", "restarts"]);
-        for (i, hour) in (1..).zip(&soak.hours) {
-            let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-            table.add_row([
-                number(format!("{i}")),
-                number(format!("{:.0}", hour.observed_secs)),
-                number(hour.restarts.to_string()),
-            ]);
-        }
-        let _ = writeln!(text, "{table}");
-    }
-    text
+    text.push(')');
+    all.push(text);
+    all
+}
+
+/// Names of the columns of [`hours`].
+pub const HOURS: [&str; 3] = ["hour", "observed, s", "restarts"];
+
+/// A row for each hour of it.
+#[must_use]
+pub fn hours(soak: &Soak) -> Vec<[String; 3]> {
+    let hours = (1..).zip(&soak.hours);
+    hours
+        .map(|(i, hour)| {
+            [
+                format!("{i}"),
+                format!("{:.0}", hour.observed_secs),
+                hour.restarts.to_string(),
+            ]
+        })
+        .collect()
 }
 
 #[cfg(test)]

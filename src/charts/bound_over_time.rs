@@ -11,8 +11,8 @@ use super::material::{Material, RunMaterial};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use super::text::{secs, short};
-use super::theme::{INK, WRONG};
+use super::text::{secs, short, wrap};
+use super::theme::{INK, MARGIN, TITLE, WIDTH, WRONG};
 use super::words::{Words, write};
 use crate::cluster::HAMI;
 use crate::plan::{ClientLimit, Via};
@@ -37,6 +37,8 @@ struct Arm {
     end_secs: f64,
     asked: u32,
     bound: u32,
+    /// When the last of them was bound, seconds.
+    last_secs: Option<f64>,
     curves: Vec<Curve>,
 }
 
@@ -80,10 +82,12 @@ fn arm(material: &Material, run: &RunMaterial) -> Arm {
     let background = |team: &str| plan.tenants.iter().any(|t| t.name == team && t.background);
     let mut bound: BTreeMap<(&str, &str), Vec<(f64, f64)>> = BTreeMap::new();
     let (mut asked, mut done) = (0, 0);
+    let mut last_secs: Option<f64> = None;
     for record in run.run.records.iter().filter(|r| !background(&r.tenant)) {
         asked += 1;
         let at = record.first_bind_secs().filter(|at| *at <= end_secs);
         done += u32::from(at.is_some());
+        last_secs = last_secs.into_iter().chain(at).reduce(f64::max);
         bound
             .entry((&record.tenant, &record.class))
             .or_default()
@@ -120,6 +124,7 @@ fn arm(material: &Material, run: &RunMaterial) -> Arm {
         end_secs,
         asked,
         bound: done,
+        last_secs,
         curves,
     }
 }
@@ -130,76 +135,117 @@ impl Arm {
         Some((f64::from(self.limit.burst) + self.limit.qps * secs) / self.calls?)
     }
 
-    /// The ceiling as a line, as far as it lies below what was asked for.
+    /// The ceiling as a line, as far as it lies below what was asked for: nowhere where the burst is enough for all.
     fn ceiling_line(&self) -> Option<[(f64, f64); 2]> {
         let asked = f64::from(self.asked);
         let full = (asked * self.calls? - f64::from(self.limit.burst)) / self.limit.qps;
-        let until = full.clamp(0.0, self.end_secs);
-        Some([
+        let until = full.min(self.end_secs);
+        (until > 0.0).then_some([
             (0.0, self.ceiling(0.0)?.min(asked)),
             (until, self.ceiling(until)?.min(asked)),
         ])
     }
-}
 
-/// `a`, or `a to b` where the values differ when printed: the smallest and the largest of numbers of like length.
-fn span(values: impl Iterator<Item = String>) -> Option<String> {
-    let number = |text: &String| text.parse::<f64>().unwrap_or(f64::NAN);
-    let mut values: Vec<String> = values.collect();
-    values.sort_by(|a, b| number(a).total_cmp(&number(b)));
-    values.dedup();
-    match &values[..] {
-        [] => None,
-        [one] => Some(one.clone()),
-        [first, .., last] => Some(format!("{first} to {last}")),
+    /// How many pods the limit allows for by the end, where that is less than what was asked for: a ceiling above it explains
+    /// nothing.
+    fn allowed(&self) -> Option<f64> {
+        let allowed = self.ceiling(self.end_secs)?;
+        (allowed < f64::from(self.asked)).then_some(allowed)
     }
-}
 
-/// For each limit how many were bound, over its arms, and how many it allows.
-fn finding(arms: &[Arm]) -> String {
-    let mut limits: Vec<ClientLimit> = Vec::new();
-    for arm in arms {
-        if !limits.contains(&arm.limit) {
-            limits.push(arm.limit);
-        }
+    /// `raised 120 of 120 by 8.4 s`.
+    fn in_words(&self) -> String {
+        let by = self.last_secs.map(|at| format!(" by {}", secs(at)));
+        format!(
+            "{} {} of {}{}",
+            short(&self.name, 30),
+            self.bound,
+            self.asked,
+            by.unwrap_or_default()
+        )
     }
-    let parts = limits.iter().take(3).map(|limit| {
-        let own = || arms.iter().filter(|a| a.limit == *limit);
-        let least = own().map(|a| a.bound).min().unwrap_or(0);
-        let most = own().map(|a| a.bound).max().unwrap_or(0);
-        let asked = own().map(|a| a.asked).max().unwrap_or(0);
-        let fewest = own().map(|a| a.asked).min().unwrap_or(0);
-        let range = |least: u32, most: u32| {
-            if least == most {
-                least.to_string()
-            } else {
-                format!("{least} to {most}")
-            }
-        };
-        let (bound, of) = (range(least, most), range(fewest, asked));
-        let end = own().map(|a| a.end_secs).fold(0.0, f64::max);
-        // A ceiling above what was asked for explains nothing.
-        let allowed: Vec<(f64, f64)> = own()
-            .filter_map(|a| Some((a.calls?, a.ceiling(a.end_secs)?, f64::from(a.asked))))
-            .filter(|(_, n, asked)| n < asked)
-            .map(|(calls, n, _)| (calls, n))
-            .collect();
-        let calls = span(allowed.iter().map(|(calls, _)| format!("{calls:.1}")));
-        let pods = span(allowed.iter().map(|(_, n)| format!("{n:.0}")));
-        let allowed = calls.zip(pods).map_or_else(String::new, |(calls, n)| {
-            format!(" ({calls} calls a pod allow {n})")
+
+    /// `raised 120/120, 8 s`.
+    fn in_short(&self) -> String {
+        let by = self.last_secs.map(|at| match at {
+            at if at < 9.95 => format!(", {at:.1} s"),
+            at => format!(", {at:.0} s"),
         });
         format!(
-            "{} / {} bound {bound} of {of} in {}{allowed}",
-            limit.qps,
-            limit.burst,
-            secs(end)
+            "{} {}/{}{}",
+            short(&self.name, 24),
+            self.bound,
+            self.asked,
+            by.unwrap_or_default()
         )
-    });
-    format!(
-        "HAMi's client limit: {}",
-        parts.collect::<Vec<_>>().join("; ")
-    )
+    }
+}
+
+/// `a`, or `a to b` where the values differ when printed: the smallest and the largest.
+fn span(mut values: Vec<f64>) -> Option<String> {
+    values.sort_by(f64::total_cmp);
+    let (first, last) = (values.first()?, values.last()?);
+    let [first, last] = [first, last].map(|v| format!("{v:.0}"));
+    Some(if first == last {
+        first
+    } else {
+        format!("{first} to {last}")
+    })
+}
+
+/// Lines of a title that are still readable.
+const LINES: usize = 4;
+
+/// Whether a title is shown whole.
+fn fits(title: &str) -> bool {
+    let room = WIDTH.cast_signed() - 2 * MARGIN;
+    wrap(title, TITLE, true, room, LINES + 1).len() <= LINES
+}
+
+/// Of each arm how many were bound and by when, and what HAMi's client limit allows where that is less than what was asked
+/// for. In as many words as there is room for.
+fn finding(arms: &[Arm]) -> String {
+    let each = |arm: &Arm| {
+        let limit = arm.allowed().map(|n| {
+            let ClientLimit { qps, burst } = arm.limit;
+            format!(" (HAMi's limit of {qps} / {burst} allows {n:.0})")
+        });
+        arm.in_words() + &limit.unwrap_or_default()
+    };
+    let joined = |words: &dyn Fn(&Arm) -> String| {
+        let each: Vec<String> = arms.iter().map(words).collect();
+        format!("Bound: {}", each.join("; "))
+    };
+    let allowed = || arms.iter().filter(|a| a.allowed().is_some());
+    let mut limits: Vec<String> = allowed()
+        .map(|a| format!("{} / {}", a.limit.qps, a.limit.burst))
+        .collect();
+    limits.dedup();
+    let tail = span(allowed().filter_map(Arm::allowed).collect());
+    let tail = tail.map(|n| format!(". HAMi's limit of {} allows {n}", limits.join(" or ")));
+    let tail = tail.unwrap_or_default();
+    let wordings = [
+        joined(&each),
+        joined(&Arm::in_words) + &tail,
+        joined(&Arm::in_short) + &tail,
+        joined(&Arm::in_short),
+    ];
+    let found = wordings.into_iter().find(|title| fits(title));
+    found.unwrap_or_else(|| some(arms))
+}
+
+/// As many arms as there is room for; each panel says its own.
+fn some(arms: &[Arm]) -> String {
+    let title = |n: usize| {
+        let each: Vec<String> = arms.iter().take(n).map(Arm::in_short).collect();
+        format!(
+            "Bound: {}; and {} more arms",
+            each.join("; "),
+            arms.len() - n
+        )
+    };
+    let fitting = (1..arms.len()).rev().map(title).find(|title| fits(title));
+    fitting.unwrap_or_else(|| title(arms.len().min(1)))
 }
 
 impl Sketch for BoundOverTime {
@@ -221,19 +267,25 @@ impl Sketch for BoundOverTime {
         if self.arms.iter().any(|a| a.curves.len() > 1) {
             keys.push(Key::new(Mark::Line, INK, "all"));
         }
-        if self.arms.iter().any(|a| a.calls.is_some()) {
+        if self.arms.iter().any(|a| a.ceiling_line().is_some()) {
             keys.push(Key::new(
                 Mark::Dash,
                 WRONG,
-                "what the limit ÷ calls a pod allows",
+                "what HAMi's limit ÷ calls a pod allows",
             ));
         }
         keys
     }
 
     fn note(&self) -> String {
+        let drawn = self.arms.iter().any(|a| a.ceiling_line().is_some());
+        let ceiling = if drawn {
+            "; the ceiling is (burst + rate × time) ÷ calls for each bound pod"
+        } else {
+            ""
+        };
         format!(
-            "Requests bound so far, one run of each arm; the ceiling is (burst + rate × time) ÷ calls for each bound pod. {}",
+            "Requests bound so far, one run of each arm{ceiling}. {}",
             self.origin
         )
     }
@@ -254,7 +306,9 @@ impl Sketch for BoundOverTime {
             let panel = Panel::new(body, sides, rows, x, Scale::linear(f64::from(arm.asked)));
             panel.axes(&short(&arm.name, 24), "")?;
             let (left, top) = (sides.0, rows.0);
-            let bound = format!("{} of {} bound", arm.bound, arm.asked);
+            let last = arm.last_secs.map(|at| format!(", last at {}", secs(at)));
+            let last = last.unwrap_or_default();
+            let bound = format!("{} of {} bound{last}", arm.bound, arm.asked);
             write(body, (left + 12, top + 20), &bound, &Words::plain())?;
             let last = grid::is_last_row(i, n);
             panel.x_axis(if last { "seconds" } else { "" }, true)?;
@@ -278,45 +332,86 @@ impl Sketch for BoundOverTime {
 mod tests {
     use super::*;
 
-    fn arm(qps: f64, burst: u32, bound: u32) -> Arm {
+    fn arm(name: &str, (qps, burst): (f64, u32), bound: u32, last_secs: f64) -> Arm {
         Arm {
-            name: "a".into(),
+            name: name.into(),
             limit: ClientLimit { qps, burst },
             calls: Some(9.0),
             end_secs: 90.0,
             asked: 120,
             bound,
+            last_secs: Some(last_secs),
             curves: Vec::new(),
         }
     }
 
+    const DEFAULT: (f64, u32) = (5.0, 10);
+    const RAISED: (f64, u32) = (100.0, 200);
+
+    fn chart(arms: Vec<Arm>) -> BoundOverTime {
+        BoundOverTime {
+            arms,
+            origin: String::new(),
+        }
+    }
+
+    fn names_a_ceiling(chart: &BoundOverTime) -> bool {
+        chart.legend().iter().any(|key| key.label.contains("limit"))
+    }
+
     #[test]
     fn the_ceiling_is_the_limit_over_the_calls() {
-        let slow = arm(5.0, 10, 44);
+        let slow = arm("a", DEFAULT, 44, 88.0);
         let line = slow.ceiling_line().unwrap();
         assert!((line[0].1 - 10.0 / 9.0).abs() < 1e-9);
         assert!((line[1].1 - 460.0 / 9.0).abs() < 1e-9);
-        let fast = arm(100.0, 200, 120).ceiling_line().unwrap();
+        let fast = arm("a", RAISED, 120, 8.4).ceiling_line().unwrap();
         assert!((fast[1].0 - 8.8).abs() < 1e-9 && (fast[1].1 - 120.0).abs() < 1e-9);
     }
 
     #[test]
-    fn arms_of_a_limit_with_other_calls_give_a_range_of_ceilings() {
-        let mut binpack = arm(5.0, 10, 22);
-        binpack.calls = Some(18.4);
+    fn the_title_gives_each_arms_last_bind_and_speaks_of_the_limit_only_where_it_is_in_the_way() {
+        let arms = [
+            arm("hami-default", DEFAULT, 44, 88.2),
+            arm("raised", RAISED, 120, 8.4),
+        ];
         assert_eq!(
-            finding(&[arm(5.0, 10, 54), binpack]),
-            "HAMi's client limit: 5 / 10 bound 22 to 54 of 120 in 90 s (9.0 to 18.4 calls a pod allow 25 to 51)"
+            finding(&arms),
+            "Bound: hami-default 44 of 120 by 88.2 s (HAMi's limit of 5 / 10 allows 51); raised 120 of 120 by 8.4 s"
         );
+        let mut none = arm("raised", RAISED, 0, 0.0);
+        none.last_secs = None;
+        assert_eq!(finding(&[none]), "Bound: raised 0 of 120");
     }
 
     #[test]
-    fn the_title_takes_the_arms_of_a_limit_together() {
-        let arms = [arm(5.0, 10, 44), arm(5.0, 10, 41), arm(100.0, 200, 120)];
-        assert_eq!(
-            finding(&arms),
-            "HAMi's client limit: 5 / 10 bound 41 to 44 of 120 in 90 s (9.0 calls a pod allow 51); 100 / 200 bound \
-             120 of 120 in 90 s"
-        );
+    fn a_ceiling_that_is_drawn_nowhere_stands_in_no_legend() {
+        let mut few = arm("raised", RAISED, 6, 8.4);
+        few.asked = 6;
+        let few = chart(vec![few]);
+        assert!(few.arms[0].ceiling_line().is_none() && !names_a_ceiling(&few));
+        assert!(!few.note().contains("ceiling"));
+        assert!(names_a_ceiling(&chart(vec![arm("a", DEFAULT, 44, 88.0)])));
+    }
+
+    #[test]
+    fn a_title_of_many_arms_still_fits_and_names_them() {
+        let names = [
+            "hami-default-spread",
+            "hami-default-binpack",
+            "raised-spread",
+            "raised-binpack",
+            "hami-default-25-nodes",
+            "hami-default-200-nodes",
+        ];
+        let arms = |limit| names.map(|name| arm(name, limit, 54, 89.7));
+        let title = finding(&arms(DEFAULT));
+        assert!(fits(&title), "{title}");
+        for name in names {
+            assert!(title.contains(&format!("{name} 54/120, 90 s")), "{title}");
+        }
+        let long = ["an-arm-of-a-name-as-long-as-this"; 8].map(|name| arm(name, RAISED, 54, 89.7));
+        let title = finding(&long);
+        assert!(fits(&title) && title.ends_with("more arms"), "{title}");
     }
 }

@@ -9,6 +9,7 @@ use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
 use super::text::{count, percent, short, times, whole};
 use super::theme::{GRID, INK};
+use crate::plan::TenantPlan;
 use crate::run_folder::{CardSeconds, TenantSummary, UsageRow};
 
 /// The most teams that one picture shows.
@@ -38,6 +39,8 @@ struct Team {
     reserved: Option<(f64, f64)>,
     /// Nominal quota, cards.
     quota: Option<f64>,
+    /// Whether it may hold more than that, of others' quota.
+    may_borrow: bool,
     bound: Vec<(f64, f64)>,
     admitted: Vec<(f64, f64)>,
 }
@@ -101,15 +104,25 @@ fn team(material: &Material, run: &RunMaterial, summary: &TenantSummary) -> Team
         quota: plan
             .and_then(|p| p.quota.as_ref())
             .map(|q| f64::from(q.nominal_cards)),
+        may_borrow: plan.is_some_and(|p| may_borrow(p, &run.run.info.plan.tenants)),
         bound: series(|row| row.bound_cards),
         admitted: series(|row| row.admitted_cards),
     }
 }
 
 impl Team {
-    fn idle_share(&self) -> Option<f64> {
+    /// Share of the cards set aside that its work held, by its quota as it was published; of a team without one on bound
+    /// pods.
+    fn held_share(&self) -> Option<f64> {
         let reserved = self.card_seconds.reserved.filter(|r| *r > 0.0)?;
-        Some((1.0 - self.card_seconds.bound / reserved).max(0.0))
+        Some((self.held() / reserved).min(1.0))
+    }
+
+    fn held(&self) -> f64 {
+        match self.quota {
+            Some(_) => self.card_seconds.admitted,
+            None => self.card_seconds.bound,
+        }
     }
 
     fn most(&self) -> f64 {
@@ -122,10 +135,10 @@ impl Team {
 
 /// What the cards set aside were worth, and what a team that shares did with the same work instead.
 fn finding(teams: &[Team]) -> String {
-    let wasted = |t: &&Team| t.card_seconds.reserved.unwrap_or(0.0) - t.card_seconds.bound;
+    let wasted = |t: &&Team| t.card_seconds.reserved.unwrap_or(0.0) - t.held();
     let owner = teams
         .iter()
-        .filter(|t| t.idle_share().is_some())
+        .filter(|t| t.held_share().is_some())
         .max_by(|a, b| wasted(a).total_cmp(&wasted(b)));
     let Some(owner) = owner else {
         let most = teams.iter().max_by(|a, b| a.most().total_cmp(&b.most()));
@@ -138,12 +151,17 @@ fn finding(teams: &[Team]) -> String {
         });
     };
     let reserved = owner.card_seconds.reserved.unwrap_or(0.0);
-    let idle = owner.idle_share().unwrap_or(0.0);
+    let held = owner.held_share().unwrap_or(0.0);
+    let what = match owner.quota {
+        Some(_) => "quota held",
+        None => "on bound pods",
+    };
     let text = format!(
-        "Of the {} card·s set aside for {}, {} stood idle",
+        "Of the {} card·s set aside for {}, {} were held by its work ({what}), {} stood idle",
         whole(reserved),
         owner.name,
-        percent(idle)
+        percent(held),
+        percent(1.0 - held)
     );
     let same_work = |t: &&Team| {
         t.reserved.is_none() && (t.card_seconds.ideal / owner.card_seconds.ideal - 1.0).abs() < 0.01
@@ -154,11 +172,43 @@ fn finding(teams: &[Team]) -> String {
         return format!(
             "{text}; {} held {} for the same work and took {} as long",
             sharer.name,
-            percent(sharer.card_seconds.admitted / reserved),
+            percent(sharer.held() / reserved),
             times(own / base)
         );
     }
     text
+}
+
+/// Whether a team may hold more than its quota, and somebody is there to lend.
+fn may_borrow(team: &TenantPlan, all: &[TenantPlan]) -> bool {
+    let Some(quota) = &team.quota else {
+        return false;
+    };
+    let lends = |other: &TenantPlan| {
+        other.quota.as_ref().is_some_and(|theirs| {
+            let lends = theirs.lending_limit_cards != Some(0) && theirs.nominal_cards > 0;
+            lends && theirs.cohort == quota.cohort
+        })
+    };
+    quota.cohort.is_some()
+        && quota.borrowing_limit_cards != Some(0)
+        && all.iter().any(|t| t.name != team.name && lends(t))
+}
+
+/// What the dashed line means, where one is drawn.
+fn quota_label(teams: &[Team]) -> Option<&'static str> {
+    let drawn = || {
+        teams
+            .iter()
+            .filter(|t| t.reserved.is_none() && t.quota.is_some())
+    };
+    let borrowers = drawn().filter(|t| t.may_borrow).count();
+    match (borrowers, drawn().count()) {
+        (_, 0) => None,
+        (0, _) => Some("nominal quota"),
+        (some, all) if some < all => Some("nominal quota (some teams may borrow)"),
+        _ => Some("nominal quota, may borrow"),
+    }
 }
 
 impl Sketch for CardsInUse {
@@ -183,12 +233,8 @@ impl Sketch for CardsInUse {
         if self.teams.iter().any(|t| t.reserved.is_some()) {
             keys.push(Key::new(Mark::Fill, GRID, "set aside"));
         }
-        if self
-            .teams
-            .iter()
-            .any(|t| t.reserved.is_none() && t.quota.is_some())
-        {
-            keys.push(Key::new(Mark::Dash, INK, "nominal quota, may borrow"));
+        if let Some(label) = quota_label(&self.teams) {
+            keys.push(Key::new(Mark::Dash, INK, label));
         }
         keys
     }
@@ -255,6 +301,7 @@ impl Sketch for CardsInUse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_folder::fixtures;
 
     fn a_team(name: &str, reserved: Option<f64>, held: f64, makespan: f64) -> Team {
         Team {
@@ -269,7 +316,8 @@ mod tests {
             },
             makespan_secs: Some(makespan),
             reserved: reserved.map(|r| (r / makespan, makespan)),
-            quota: None,
+            quota: Some(40.0),
+            may_borrow: false,
             bound: vec![(0.0, 3.0), (1.0, 24.0)],
             admitted: Vec::new(),
         }
@@ -283,12 +331,53 @@ mod tests {
         ];
         assert_eq!(
             finding(&teams),
-            "Of the 18,000 card·s set aside for dedicated, 55 % stood idle; shared held 50 % for the same work and took \
-             1.02 × as long"
+            "Of the 18,000 card·s set aside for dedicated, 50 % were held by its work (quota held), 50 % stood idle; shared \
+             held 50 % for the same work and took 1.02 × as long"
         );
         assert_eq!(
             finding(&teams[1..]),
             "shared had up to 24 cards in use at once"
         );
+        let bare = Team {
+            quota: None,
+            ..teams[0].clone()
+        };
+        let title = finding(&[bare]);
+        assert!(
+            title.ends_with("45 % were held by its work (on bound pods), 55 % stood idle"),
+            "{title}"
+        );
+    }
+
+    #[test]
+    fn only_who_has_somebody_to_borrow_from_may_borrow() {
+        let quota = |may_borrow| Team {
+            may_borrow,
+            ..a_team("research", None, 100.0, 450.0)
+        };
+        assert_eq!(quota_label(&[quota(false)]), Some("nominal quota"));
+        let label = quota_label(&[quota(true), quota(true)]);
+        assert_eq!(label, Some("nominal quota, may borrow"));
+        let label = quota_label(&[quota(true), quota(false)]);
+        assert_eq!(label, Some("nominal quota (some teams may borrow)"));
+        let owner = a_team("dedicated", Some(18000.0), 9000.0, 450.0);
+        assert_eq!(quota_label(&[owner]), None);
+
+        let plan = |name: &str, cohort: Option<&str>| {
+            let mut team = fixtures::team(name, 40, true);
+            team.quota.as_mut().unwrap().cohort = cohort.map(String::from);
+            team
+        };
+        let own = plan("research", Some("one"));
+        assert!(may_borrow(
+            &own,
+            &[own.clone(), plan("others", Some("one"))]
+        ));
+        assert!(!may_borrow(
+            &own,
+            &[own.clone(), plan("others", Some("two"))]
+        ));
+        let alone = plan("research", None);
+        assert!(!may_borrow(&alone, &[alone.clone(), plan("others", None)]));
     }
 }

@@ -4,13 +4,15 @@ use plotters::prelude::*;
 
 use super::canvas::{Key, Sketch};
 use super::components_data::Data;
-use super::material::Material;
+use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
-use super::text::short;
+use super::text::{count, short};
 use super::theme::{GRID, INK, SOFT, WRONG};
 use super::words::{Words, write};
+use crate::plan;
+use crate::run_folder::Soak;
 
 const PANEL_HEIGHT: i32 = 400;
 const DISK_HEIGHT: i32 = 170;
@@ -26,8 +28,12 @@ pub struct Components {
     suffix: String,
     /// The arm, where there are several.
     arm: Option<String>,
+    /// `repeat 2 of 7`, where there are several.
+    which: Option<String>,
     run: String,
     origin: String,
+    /// What all runs of a soak came to, of which this is but one.
+    soak: Option<String>,
     data: Data,
 }
 
@@ -36,12 +42,18 @@ impl Components {
     #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let one = material.arms().len() == 1;
-        let charts = material.shown().into_iter().map(|run| Self {
-            suffix: material.suffix(&run.summary.arm),
-            arm: (!one).then(|| run.summary.arm.clone()),
-            run: run.label(),
-            origin: material.origin(),
-            data: Data::of(material, run),
+        let soak = material.session.summary.soak.as_ref();
+        let charts = material.shown().into_iter().map(|shown| {
+            let run = soak.map_or(shown, |_| most_restarts(material, shown));
+            Self {
+                suffix: material.suffix(&run.summary.arm),
+                arm: (!one).then(|| run.summary.arm.clone()),
+                which: which(material, run),
+                run: run.label(),
+                origin: material.origin(),
+                data: Data::of(material, run),
+                soak: soak.map(in_a_soak),
+            }
         });
         charts
             .filter(|c| c.data.is_eventful() || (one && !c.data.teams.is_empty()))
@@ -117,15 +129,59 @@ impl Components {
     }
 }
 
+/// Of an arm of a soak the run with most restarts; of several with as many, the first.
+fn most_restarts<'a>(material: &'a Material, shown: &'a RunMaterial) -> &'a RunMaterial {
+    let restarts = |run: &RunMaterial| {
+        let each = run.summary.restarts.values();
+        each.fold(0_u32, |a, b| a.saturating_add(*b))
+    };
+    let own = material
+        .runs
+        .iter()
+        .filter(|r| r.summary.arm == shown.summary.arm);
+    own.rev()
+        .max_by_key(|r| restarts(r))
+        .filter(|r| restarts(r) > restarts(shown))
+        .unwrap_or(shown)
+}
+
+/// Which of its arm's runs that is, where there are several.
+fn which(material: &Material, run: &RunMaterial) -> Option<String> {
+    let own = material
+        .runs
+        .iter()
+        .filter(|r| r.summary.arm == run.summary.arm);
+    match own.count() {
+        0 | 1 => None,
+        n => Some(format!("repeat {} of {n}", run.summary.repeat)),
+    }
+}
+
+fn in_a_soak(soak: &Soak) -> String {
+    let restarts = soak.restarts.values();
+    let restarts = restarts.fold(0_u64, |sum, n| sum.saturating_add(u64::from(*n)));
+    format!(
+        "Soak: {} in {} observed",
+        count(restarts, "restart"),
+        plan::minutes(soak.observed_secs)
+    )
+}
+
 impl Sketch for Components {
     fn name(&self) -> String {
         format!("restarts-and-latency{}", self.suffix)
     }
 
     fn title(&self) -> String {
-        match &self.arm {
-            Some(arm) => format!("{arm}: {}", self.data.finding()),
-            None => self.data.finding(),
+        let run = [&self.arm, &self.which].into_iter().flatten().cloned();
+        let run = run.collect::<Vec<_>>().join(", ");
+        let finding = match run.as_str() {
+            "" => self.data.finding(),
+            run => format!("{run}: {}", self.data.finding()),
+        };
+        match &self.soak {
+            Some(soak) => format!("{soak}; {finding}"),
+            None => finding,
         }
     }
 

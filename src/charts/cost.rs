@@ -6,6 +6,7 @@ use super::bars::{Bars, HEADING, STEP};
 use super::canvas::{Key, Sketch};
 use super::figures::Repeats;
 use super::material::Material;
+use super::names::planes;
 use super::pen::{Area, Drawn, Mark, spot};
 use super::text::{percent, secs, times, whole};
 use super::theme::{GRID, INK, wash};
@@ -20,6 +21,8 @@ pub struct Cost {
     arm: String,
     teams: Vec<Team>,
     repeats: usize,
+    /// Whether a data plane was played: then the control plane is not all that the ideal leaves out.
+    data_plane: bool,
     origin: String,
 }
 
@@ -61,6 +64,7 @@ impl Cost {
                     .iter()
                     .filter(|r| r.summary.arm == *arm)
                     .count(),
+                data_plane: run.data_plane().is_some(),
                 origin: material.origin(),
             }
         });
@@ -141,7 +145,8 @@ impl Sketch for Cost {
             keys.push(Key::new(Mark::Diamond, INK, "published"));
         }
         if any(|t| t.ideal_secs.is_some()) {
-            keys.push(Key::new(Mark::Tick, INK, "ideal, without a control plane"));
+            let ideal = format!("ideal, without a {}", planes(self.data_plane));
+            keys.push(Key::new(Mark::Tick, INK, ideal));
         }
         if self.repeats > 1 {
             keys.push(Key::new(Mark::Ring, INK, "each repeat"));

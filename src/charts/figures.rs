@@ -8,6 +8,14 @@ use super::text::percentile as percentile_text;
 use crate::judge::{Amount, Figures};
 use crate::run_folder::{Latency, Percentile, Record, RunSummary};
 
+/// Of which phases what is shown and not judged. Those but the first are there in a run with a data plane only.
+const WAITS: [(&str, &[&str]); 4] = [
+    ("bound", &["p99", "max"]),
+    ("useful", &["max"]),
+    ("prepare", &["p50", "p95", "max"]),
+    ("stop", &["p50", "max"]),
+];
+
 /// Figures that are shown but never judged, by the same names.
 #[must_use]
 pub fn more(run: &RunSummary) -> Figures {
@@ -25,12 +33,20 @@ pub fn more(run: &RunSummary) -> Figures {
             all.extend(value.map(|v| (format!("{}.{name}", team.name), Amount::Is(v))));
         }
         for (class, phases) in &team.latency {
-            let Some(bound) = phases.get("bound") else {
-                continue;
-            };
-            for (name, value) in [("p99", bound.p99), ("max", bound.max)] {
-                let name = format!("{}.{class}.bound_{name}_secs", team.name);
-                all.extend(Amount::of(value).map(|amount| (name, amount)));
+            for (phase, which) in WAITS {
+                let Some(wait) = phases.get(phase) else {
+                    continue;
+                };
+                let all_of = [
+                    ("p50", wait.p50),
+                    ("p95", wait.p95),
+                    ("p99", wait.p99),
+                    ("max", wait.max),
+                ];
+                for (name, value) in all_of.into_iter().filter(|(name, _)| which.contains(name)) {
+                    let name = format!("{}.{class}.{phase}_{name}_secs", team.name);
+                    all.extend(Amount::of(value).map(|amount| (name, amount)));
+                }
             }
         }
     }

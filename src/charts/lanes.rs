@@ -5,7 +5,7 @@ use plotters::prelude::*;
 
 use super::canvas::{Key, Sketch};
 use super::figures::steps;
-use super::lanes_data::{Lane, lanes};
+use super::lanes_data::{Lane, all_stops, lanes};
 use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, bar, line, spot};
@@ -35,11 +35,21 @@ pub struct Lanes {
     machines: Vec<Lane>,
     left_out: usize,
     teams: Vec<(String, RGBColor)>,
-    stops: usize,
-    with_stops: usize,
+    stops: Stops,
     asked: usize,
     landed: usize,
     verdict: Verdict,
+}
+
+/// How often work was stopped. A task that was stopped twice counts twice.
+#[derive(Debug, Clone, Copy)]
+struct Stops {
+    /// In all.
+    all: usize,
+    /// Of these, of a task that had a machine.
+    placed: usize,
+    /// Machines with any of those.
+    machines: usize,
 }
 
 /// What can be said of where whole machines landed.
@@ -63,12 +73,16 @@ impl Lanes {
 
     fn of_run(material: &Material, run: &RunMaterial) -> Option<Self> {
         let (mut machines, asked) = lanes(run);
-        let stops: usize = machines.iter().map(|l| l.stops.len()).sum();
-        if stops == 0 {
+        let placed: usize = machines.iter().map(|l| l.stops.len()).sum();
+        if placed == 0 {
             return None;
         }
         let landed = machines.iter().map(|l| l.landings.len()).sum();
-        let with_stops = machines.iter().filter(|l| !l.stops.is_empty()).count();
+        let stops = Stops {
+            all: all_stops(run).max(placed),
+            placed,
+            machines: machines.iter().filter(|l| !l.stops.is_empty()).count(),
+        };
         let verdict = if run.summary.landings.is_empty() {
             for lane in &mut machines {
                 lane.doubt();
@@ -102,7 +116,6 @@ impl Lanes {
                 .map(|t| colour(&t.name))
                 .collect(),
             stops,
-            with_stops,
             asked,
             landed,
             verdict,
@@ -131,12 +144,23 @@ fn counts(run: &RunMaterial) -> LandingCounts {
     LandingCounts::of(&run.summary.landings.iter().collect::<Vec<&Landing>>())
 }
 
-fn finding(stops: usize, on: usize, landed: (usize, usize), verdict: Verdict) -> String {
-    let stopped = format!(
-        "{} stopped on {}",
-        count(stops as u64, "task"),
-        count(on as u64, "machine")
-    );
+impl Stops {
+    /// `65 stops, 64 of them on 26 machines and 1 before there was a machine`.
+    fn in_words(self) -> String {
+        let all = count(self.all as u64, "stop");
+        let machines = count(self.machines as u64, "machine");
+        match self.all.saturating_sub(self.placed) {
+            0 => format!("{all} on {machines}"),
+            early => format!(
+                "{all}, {} of them on {machines} and {early} before there was a machine",
+                self.placed
+            ),
+        }
+    }
+}
+
+fn finding(stops: Stops, landed: (usize, usize), verdict: Verdict) -> String {
+    let stopped = stops.in_words();
     let also = |n: u32, what: &str| match n {
         0 => String::new(),
         n => format!(", {n} {what}"),
@@ -170,7 +194,7 @@ impl Sketch for Lanes {
 
     fn title(&self) -> String {
         let landed = (self.landed, self.asked);
-        let finding = finding(self.stops, self.with_stops, landed, self.verdict);
+        let finding = finding(self.stops, landed, self.verdict);
         match &self.arm {
             Some(arm) => format!("{arm}: {finding}"),
             None => finding,
@@ -203,7 +227,10 @@ impl Sketch for Lanes {
             keys.push(Key::new(Mark::Diamond, INK, "a whole machine landed"));
         }
         if landings().any(|l| l.wrong) {
-            let what = "landed on a machine not cleared for it";
+            let what = match self.verdict {
+                Verdict::Cleared(_) => "landed, not on the first machine handed over to it",
+                Verdict::Untouched(_) => "landed where nothing had been stopped",
+            };
             keys.push(Key::new(Mark::Diamond, WRONG, what));
         }
         keys
@@ -299,13 +326,18 @@ mod tests {
             wrong: 2,
             ..LandingCounts::default()
         };
+        let stops = |all, machines| Stops {
+            all,
+            placed: 40,
+            machines,
+        };
         assert_eq!(
-            finding(40, 5, (5, 5), Verdict::Cleared(right)),
-            "40 tasks stopped on 5 machines; 3 of 5 requests landed on the machine cleared for them, 2 elsewhere"
+            finding(stops(41, 5), (5, 5), Verdict::Cleared(right)),
+            "41 stops, 40 of them on 5 machines and 1 before there was a machine; 3 of 5 requests landed on the machine cleared for them, 2 elsewhere"
         );
         assert_eq!(
-            finding(40, 34, (0, 5), Verdict::Untouched(0)),
-            "40 tasks stopped on 34 machines; 0 of 5 whole machines landed"
+            finding(stops(40, 34), (0, 5), Verdict::Untouched(0)),
+            "40 stops on 34 machines; 0 of 5 whole machines landed"
         );
     }
 }

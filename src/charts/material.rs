@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::figures::more;
+use super::text::in_one_line;
 use super::theme::Teams;
 use crate::judge::{self, Figures};
+use crate::plan::DataPlanePlan;
 use crate::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
 
 /// A session with those of its runs that can be read.
@@ -51,7 +53,7 @@ impl Material {
             notes.push("the session did not end in order: its figures are partial".to_owned());
         }
         notes.extend(session.summary.failed.iter().map(|run| {
-            let error = run.error.lines().next().unwrap_or_default();
+            let error = in_one_line(&run.error);
             format!("arm {}, repeat {}: failed: {error}", run.arm, run.repeat)
         }));
         let mut runs = Vec::new();
@@ -175,6 +177,12 @@ impl RunMaterial {
             .tenants
             .iter()
             .filter(move |t| t.experiments > 0 && !fills(&t.name))
+    }
+
+    /// What was played on its machines; `None`: nothing was, so bound pods worked at once.
+    #[must_use]
+    pub fn data_plane(&self) -> Option<&DataPlanePlan> {
+        self.run.info.plan.data_plane.as_ref()
     }
 
     /// What was published for a team in this run's arm.

@@ -44,6 +44,28 @@ impl Unit {
     }
 }
 
+/// The ideal makespan of a run in which nothing is played on the machines.
+const IDEAL: &str = "ideal makespan (no control plane)";
+
+/// What an ideal leaves out, and so what is measured beyond it, of a run with or without a data plane.
+#[must_use]
+pub fn planes(data_plane: bool) -> &'static str {
+    if data_plane {
+        "control or data plane"
+    } else {
+        "control plane"
+    }
+}
+
+/// As [`words`], of a run with or without a data plane.
+#[must_use]
+pub fn words_with(key: &str, data_plane: bool) -> String {
+    if data_plane && key == "ideal_secs" {
+        return format!("ideal makespan (no {})", planes(true));
+    }
+    words(key)
+}
+
 /// A figure in words: `whole-card: submit → bound, p95`.
 #[must_use]
 pub fn words(key: &str) -> String {
@@ -53,7 +75,7 @@ pub fn words(key: &str) -> String {
     };
     let text = match name {
         "makespan_secs" => "makespan",
-        "ideal_secs" => "ideal makespan (no control plane)",
+        "ideal_secs" => IDEAL,
         "card_seconds_reserved" => "reserved",
         "card_seconds_admitted" => "admitted (quota held)",
         "card_seconds_bound" => "bound",
@@ -68,20 +90,26 @@ pub fn words(key: &str) -> String {
         "bound_p95_secs" => "submit → bound, p95",
         "useful_p50_secs" => "submit → useful work, p50",
         "useful_p95_secs" => "submit → useful work, p95",
+        "useful_max_secs" => "submit → useful work, longest",
+        "prepare_p50_secs" => "bound → useful work, p50",
+        "prepare_p95_secs" => "bound → useful work, p95",
+        "prepare_max_secs" => "bound → useful work, longest",
+        "stop_p50_secs" => "told to stop → cards free, p50",
+        "stop_max_secs" => "told to stop → cards free, longest",
         "bound_p99_secs" => "submit → bound, p99",
         "bound_max_secs" => "submit → bound, longest",
         "admitted_at_once" => "requests holding quota at once",
         "card_seconds_lost" => "stopped, to be done again",
         "card_seconds_waited" => "stopped, waited to run again",
         "admitted_cards_at_once" => "cards holding quota at once",
-        "evictions" => "tasks stopped for others",
+        "evictions" => "stops for others, each of a task",
         "landed_right" => "on the machine cleared for them",
         "landed_free" => "on another machine that was empty",
         "landed_wrong" => "on another machine that was not",
         "landed_never" => "on no machine",
         "not_landed_right" => "not on the machine cleared for them",
         "landed_right_share" => "share on the machine cleared for them",
-        "landed_elsewhere_share" => "share on a machine not cleared for them",
+        "landed_elsewhere_share" => "share on another machine than the one cleared for them",
         "restarts" => "restarts of components",
         "restarts_per_hour" => "restarts of components an hour",
         "clearing_p50_secs" => "clearing begun → bound, p50",

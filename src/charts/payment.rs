@@ -132,7 +132,8 @@ impl Sketch for Payment {
     fn note(&self) -> String {
         format!(
             "In the team's colour, card-seconds: cards × time from running to stopped, and from stopped to bound again (or \
-             to the observation's end); one run of each arm. {}",
+             to the observation's end); one run of each arm. A task stopped twice counts as two stops, also where it had no \
+             machine yet. {}",
             self.origin
         )
     }

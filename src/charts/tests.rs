@@ -103,6 +103,23 @@ fn clearing_machines_shows_where_and_who_pays() {
         "{machines}"
     );
     assert!(titled("who-pays").contains("card·s: memory 2,9"));
+    assert!(
+        machines.contains("landed where nothing had been stopped"),
+        "{machines}"
+    );
+    // The same stops on both pictures.
+    let stops = machines
+        .split(" stop")
+        .next()
+        .unwrap()
+        .rsplit(' ')
+        .next()
+        .unwrap();
+    let paid = titled("who-pays");
+    assert!(
+        paid.contains(&format!("waited ({stops} stop")),
+        "{machines}: {paid}"
+    );
 }
 
 /// The words of a picture, its lines joined.

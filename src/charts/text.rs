@@ -97,6 +97,23 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
+/// An error in one line: its sentence, and of the lines of a log that may follow the last one, which says most.
+#[must_use]
+pub fn in_one_line(error: &str) -> String {
+    let mut lines = error.lines().map(str::trim).filter(|l| !l.is_empty());
+    let first = clean(lines.next().unwrap_or_default());
+    match lines.next_back() {
+        None => first,
+        Some(last) => {
+            let last = clean(&short(last, 240));
+            match first.strip_suffix(':') {
+                Some(first) => format!("{first} end in: {last}"),
+                None => format!("{first} … {last}"),
+            }
+        }
+    }
+}
+
 /// At most `longest` characters of `text`, the cut marked.
 #[must_use]
 pub fn short(text: &str, longest: usize) -> String {
@@ -167,6 +184,17 @@ mod tests {
         assert_eq!(
             percentile(Percentile::Over { over: 90.0 }).as_deref(),
             Some("> 90 s")
+        );
+    }
+
+    #[test]
+    fn an_error_with_a_log_is_its_sentence_and_the_last_line() {
+        assert_eq!(in_one_line("no disk"), "no disk");
+        assert_eq!(
+            in_one_line(
+                "etcd exited; the last lines of /tmp/etcd.log:\nstarting\npanic: no disk\n\n"
+            ),
+            "etcd exited; the last lines of /tmp/etcd.log end in: panic: no disk"
         );
     }
 

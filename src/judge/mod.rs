@@ -106,10 +106,13 @@ pub fn meaning(expect: &Expect, arms: &[ArmSummary]) -> String {
         .map(|(arm, claim)| format!("{:?} in arm {}", claim.claim, arm.name))
         .collect();
     if !failed.is_empty() {
-        return format!(
-            "not all of the published shape was seen, so do not rely on it here: {} did not hold",
-            failed.join(", ")
-        );
+        // What an experiment claims and nobody published is no published shape.
+        let what = if expect.published.is_empty() {
+            "not all claims of the file hold"
+        } else {
+            "not all of the published shape was seen, so do not rely on it here"
+        };
+        return format!("{what}: {} did not hold", failed.join(", "));
     }
     // It sums up every claim, and some may be about arms that did not run.
     let seen = |shape: &Shape| claims().any(|(_, claim)| claim.claim == shape.claim);

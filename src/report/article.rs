@@ -7,15 +7,17 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::tables::{ArmTable, Row};
+use super::tables::{ArmTable, Row, measured};
 use crate::charts::Material;
-use crate::charts::figures::Repeats;
 use crate::charts::names::{Unit, words};
 use crate::plan::expect::Published;
 use crate::plan::{self, Experiment};
 
 /// What stands where a figure would have been measured.
 const NOT_RUN: &str = "not run";
+
+/// The same where the run was tried.
+const FAILED: &str = "failed; see the findings";
 
 /// An experiment: what was published, and how much of it was measured.
 #[derive(Debug, Serialize)]
@@ -35,6 +37,14 @@ pub struct Told {
 pub fn experiment(name: &str) -> Option<Experiment> {
     // Not `load`: a summary's text must never make this read a file.
     plan::embedded().find(|known| known.name == name)
+}
+
+/// Whether anything was published of a session's experiment. What one of its own claims was published nowhere.
+#[must_use]
+pub fn was_published(material: &Material) -> bool {
+    let summary = &material.session.summary;
+    let here = summary.arms.iter().any(|arm| !arm.published.is_empty());
+    here || experiment(&summary.experiment).is_some_and(|e| !e.expect.published.is_empty())
 }
 
 /// Tables of what was published of a session's experiment and stands in none of its own `tables`: arms and teams that did
@@ -62,14 +72,25 @@ pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
             let mut names = teams.map(|t| &t.name);
             published.tenant.is_empty() || names.any(|name| *name == published.tenant)
         };
-        let other = (arm.is_empty() || ran.contains(&arm.as_str())) && team_ran();
+        let tried = summary
+            .failed
+            .iter()
+            .any(|f| arm.is_empty() || f.arm == arm);
+        let ended = if arm.is_empty() {
+            !ran.is_empty()
+        } else {
+            ran.contains(&arm.as_str())
+        };
+        let other = ended && team_ran();
         let measured = other.then(|| at_another_size(material, published));
-        let row = row(published, measured.as_deref().unwrap_or(NOT_RUN));
+        let none = if tried && !ended { FAILED } else { NOT_RUN };
+        let row = row(published, measured.as_deref().unwrap_or(none));
         match missing.iter_mut().find(|t| t.arm == arm) {
             Some(table) => table.published.push(row),
             None => missing.push(ArmTable {
                 arm,
                 runs: 0,
+                played: None,
                 published: vec![row],
                 all: Vec::new(),
             }),
@@ -111,8 +132,8 @@ fn at_another_size(material: &Material, published: &Published) -> String {
         .arm
         .as_deref()
         .or(material.arms().first().copied());
-    let repeats = arm.and_then(|arm| Repeats::of(material, arm, &published.tenant, &key));
-    let measured = repeats.map_or_else(|| "not measured".into(), |r| r.print(Unit::of(&key)));
+    let measured = arm.and_then(|arm| measured(material, arm, &published.tenant, &key));
+    let measured = measured.unwrap_or_else(|| "not measured".into());
     format!("{measured}, at another size or pace")
 }
 

@@ -5,6 +5,8 @@
 //! - [`findings`]: what a session found, in plain sentences
 //! - [`tables`]: its figures beside the published ones
 //! - [`article`]: what was published, also where nothing was measured
+//! - [`played`]: what was played on its machines, and not measured
+//! - [`soak`]: what restarted over the hours of one that went on for a set time
 //! - [`health`]: what host and harness measured of themselves
 //! - [`page`]: the self-contained HTML file
 //! - [`compared`]: a comparison, for the terminal and as Markdown
@@ -18,7 +20,9 @@ pub mod findings;
 pub mod health;
 mod list;
 pub mod page;
+pub mod played;
 mod shown;
+pub mod soak;
 pub mod tables;
 
 use std::fs;
@@ -109,3 +113,6 @@ pub fn shell(command: &[String]) -> String {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod wording_tests;

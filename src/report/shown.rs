@@ -7,6 +7,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use super::findings::findings;
 use super::shell;
+use super::soak::{self, soaked};
 use super::tables::{ArmTable, tables};
 use crate::charts::Material;
 use crate::charts::text::{clean, to_the_second};
@@ -40,6 +41,21 @@ pub fn show(session: &Path) -> Result<String, ReadError> {
     for finding in findings(&material) {
         line(&format!("- {finding}"));
     }
+    if let Some(soaked) = soaked(&material) {
+        line("");
+        soaked.sentences.iter().for_each(|s| line(s));
+        let rows = |columns: &[&str], rows: Vec<&[String]>| match rows.len() {
+            0 => String::new(),
+            _ => plain_table(columns, &rows),
+        };
+        let hours = soaked.hours.iter().map(<[_; 3]>::as_slice).collect();
+        rows(&soak::HOURS, hours).lines().for_each(&mut line);
+        let restarts = soaked.restarts.iter().map(<[_; 6]>::as_slice).collect();
+        rows(&soak::RESTARTS, restarts).lines().for_each(&mut line);
+        if !soaked.note.is_empty() {
+            line(&soaked.note);
+        }
+    }
     for table in tables(&material) {
         let runs = if table.runs == 1 {
             "1 run".into()
@@ -48,6 +64,9 @@ pub fn show(session: &Path) -> Result<String, ReadError> {
         };
         line("");
         line(&format!("arm {}: {runs}", table.arm));
+        if let Some(played) = &table.played {
+            line(played);
+        }
         for row in text_table(&table).lines() {
             line(row);
         }
@@ -58,6 +77,16 @@ pub fn show(session: &Path) -> Result<String, ReadError> {
         line(&warning);
     }
     Ok(text)
+}
+
+fn plain_table(columns: &[&str], rows: &[&[String]]) -> String {
+    let mut text = Table::new();
+    text.load_style(presets::ASCII_MARKDOWN);
+    text.set_header(columns);
+    for row in rows {
+        text.add_row(row.iter().map(|cell| clean(cell)));
+    }
+    text.to_string()
 }
 
 fn text_table(table: &ArmTable) -> String {

@@ -2,9 +2,12 @@
 
 use serde::Serialize;
 
+use super::played::played;
 use crate::charts::Material;
 use crate::charts::figures::Repeats;
-use crate::charts::names::{Unit, words};
+use crate::charts::material::RunMaterial;
+use crate::charts::names::{Unit, words, words_with};
+use crate::plan::DataPlanePlan;
 
 /// A figure of a team in an arm.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,6 +31,8 @@ pub struct ArmTable {
     pub arm: String,
     /// Number of its runs.
     pub runs: usize,
+    /// What was played on its machines, where anything was.
+    pub played: Option<String>,
     /// Figures that were published.
     pub published: Vec<Row>,
     /// Every figure.
@@ -49,7 +54,7 @@ const ALWAYS: [&str; 10] = [
 ];
 
 /// Figures of every class of request.
-const BY_CLASS: [&str; 7] = [
+const BY_CLASS: [&str; 13] = [
     "bound_count",
     "bound_p50_secs",
     "bound_p95_secs",
@@ -57,6 +62,12 @@ const BY_CLASS: [&str; 7] = [
     "bound_max_secs",
     "useful_p50_secs",
     "useful_p95_secs",
+    "useful_max_secs",
+    "prepare_p50_secs",
+    "prepare_p95_secs",
+    "prepare_max_secs",
+    "stop_p50_secs",
+    "stop_max_secs",
 ];
 
 /// The tables of every arm.
@@ -72,6 +83,7 @@ pub fn tables(material: &Material) -> Vec<ArmTable> {
                 .iter()
                 .filter(|r| r.summary.arm == arm)
                 .count(),
+            played: data_plane(material, arm).map(played),
             published: all
                 .iter()
                 .filter(|r| r.published.is_some())
@@ -81,6 +93,12 @@ pub fn tables(material: &Material) -> Vec<ArmTable> {
         }
     })
     .collect()
+}
+
+/// What was played on the machines of an arm.
+pub(super) fn data_plane<'a>(material: &'a Material, arm: &str) -> Option<&'a DataPlanePlan> {
+    let mut own = material.runs.iter().filter(|r| r.summary.arm == arm);
+    own.find_map(RunMaterial::data_plane)
 }
 
 fn rows(material: &Material, arm: &str) -> Vec<Row> {
@@ -109,7 +127,9 @@ fn rows(material: &Material, arm: &str) -> Vec<Row> {
         for key in keys {
             let row = row(material, arm, &team.name, &key);
             // What a team has nothing of, such as loans, is left out unless something was published for it.
-            let worth = row.filter(|r| r.published.is_some() || !is_zero(&r.measured));
+            // That nothing of what was asked for was bound is something.
+            let asked = key.ends_with(BOUND);
+            let worth = row.filter(|r| asked || r.published.is_some() || !is_zero(&r.measured));
             rows.extend(worth.filter(|r| !rows.contains(r)));
         }
     }
@@ -133,6 +153,23 @@ fn rows(material: &Material, arm: &str) -> Vec<Row> {
     rows
 }
 
+/// How names of figures end that are out of something: requests bound.
+const BOUND: &str = "bound_count";
+
+/// What was measured of a figure, with what it is out of.
+pub(super) fn measured(material: &Material, arm: &str, team: &str, key: &str) -> Option<String> {
+    let unit = Unit::of(key);
+    let repeats = Repeats::of(material, arm, team, key)?;
+    let asked = key
+        .strip_suffix(BOUND)
+        .map(|class| format!("{class}submitted_count"))
+        .and_then(|key| Repeats::of(material, arm, team, &key));
+    Some(match asked {
+        Some(asked) => format!("{} of {}", repeats.print(unit), asked.print(unit)),
+        None => repeats.print(unit),
+    })
+}
+
 fn is_zero(measured: &str) -> bool {
     measured.starts_with("0 ") || measured == "0"
 }
@@ -150,10 +187,8 @@ fn row(material: &Material, arm: &str, team: &str, key: &str) -> Option<Row> {
     }
     Some(Row {
         team: team.to_owned(),
-        figure: words(key),
-        measured: repeats
-            .as_ref()
-            .map_or_else(|| "not measured".into(), |r| r.print(unit)),
+        figure: words_with(key, data_plane(material, arm).is_some()),
+        measured: measured(material, arm, team, key).unwrap_or_else(|| "not measured".into()),
         published: published.map(|p| unit.print(p)),
         ratio: repeats.and_then(|r| r.ratio()).map(|r| format!("{r:.3}")),
     })

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 use super::summary::SCHEMA;
-use super::{Decision, Record, RunInfo, StorageRow, Summary, files};
+use super::{Decision, Record, RestartRow, RunInfo, StorageRow, Summary, files};
 
 /// Larger files are refused: an hour's records of ten thousand pods have some 20 MB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -90,6 +90,17 @@ impl Session {
             dir: dir.to_owned(),
             summary,
         })
+    }
+
+    /// Reads `restarts.csv`, of a session that went on for a set time; a last row that is incomplete is left out.
+    ///
+    /// # Errors
+    /// If it is missing or damaged.
+    pub fn restarts(&self) -> Result<Vec<RestartRow>, ReadError> {
+        let path = self.dir.join(files::RESTARTS_OVER_TIME);
+        // Asked for by name, so that a file that is missing is an error and not a note.
+        read(&path)?;
+        csv(&path, &mut Vec::new())
     }
 
     /// Reads the run whose folder is named `folder` in the summary.

@@ -1,5 +1,6 @@
 //! What an arm found.
 
+use super::super::tables::data_plane;
 use crate::charts::Material;
 use crate::charts::figures::Repeats;
 use crate::charts::material::RunMaterial;
@@ -115,10 +116,11 @@ impl<'a> Arm<'a> {
         let reserved = base.reserved?;
         let held = base.admitted?;
         let text = format!(
-            "Of the {} card-seconds set aside for {}, {} were held by its work; the rest stood idle, ready for a burst",
+            "Of the {} card-seconds set aside for {}, {} were held by its work (quota held); {} stood idle, ready for a burst",
             whole(reserved),
             base.name,
-            percent(held / reserved)
+            percent(held / reserved),
+            percent((1.0 - held / reserved).max(0.0))
         );
         let sharer = self
             .teams
@@ -153,9 +155,13 @@ impl<'a> Arm<'a> {
                 Some(format!("{} {:+.1} s of time{work}", t.name, added))
             })
             .collect();
+        let what = match data_plane(self.material, self.name) {
+            None => "the control plane",
+            Some(_) => "the control plane and the played data plane together",
+        };
         (!each.is_empty()).then(|| {
             format!(
-                "On top of the ideal schedule the control plane cost {}.",
+                "On top of the ideal schedule {what} cost {}.",
                 each.join("; ")
             )
         })

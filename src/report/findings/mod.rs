@@ -5,9 +5,10 @@
 mod arm;
 
 use self::arm::Arm;
+use super::article::was_published;
 use crate::charts::Material;
-use crate::charts::text::count;
-use crate::run_folder::HamiKind;
+use crate::charts::text::{count, in_one_line};
+use crate::run_folder::{ArmSummary, Claim, FailedRun, HamiKind};
 
 /// The findings, the most important first.
 #[must_use]
@@ -18,20 +19,14 @@ pub fn findings(material: &Material) -> Vec<String> {
         let meaning = material.session.summary.meaning.trim_end_matches('.');
         all.push(format!("In short: {meaning}."));
     }
+    for failed in &material.session.summary.failed {
+        all.push(failed_run(failed));
+    }
+    let published = was_published(material);
     for arm in &material.session.summary.arms {
-        let verdict = match arm.shape_holds {
-            Some(true) => "The published shape was seen again",
-            Some(false) => "The published shape was not seen again",
-            None => continue,
-        };
-        let count = |holds| arm.claims.iter().filter(|c| c.holds == holds).count();
-        let (held, judged) = (count(Some(true)), arm.claims.len() - count(None));
-        let open = match count(None) {
-            0 => String::new(),
-            n => format!(", {n} cannot be judged"),
-        };
-        let sentence = format!("{verdict}: {held} of {judged} claims hold{open}.");
-        all.push(of_arm(&arm.name, sentence, arms.len()));
+        let verdict = verdict(arm, published);
+        all.extend(verdict.map(|sentence| of_arm(&arm.name, sentence, arms.len())));
+        all.extend(arm.claims.iter().filter_map(|claim| doubted(arm, claim)));
     }
     for arm in &arms {
         for sentence in Arm::of(material, arm).sentences() {
@@ -40,6 +35,47 @@ pub fn findings(material: &Material) -> Vec<String> {
     }
     all.extend(trust(material));
     all
+}
+
+/// How many claims about an arm hold, where that can be said.
+fn verdict(arm: &ArmSummary, published: bool) -> Option<String> {
+    let verdict = match (published, arm.shape_holds?) {
+        (true, true) => "The published shape was seen again",
+        (true, false) => "The published shape was not seen again",
+        (false, _) => "Claims of the file",
+    };
+    let count = |holds| arm.claims.iter().filter(|c| c.holds == holds).count();
+    let (held, judged) = (count(Some(true)), arm.claims.len() - count(None));
+    let open = match count(None) {
+        0 => String::new(),
+        n => format!(", {n} cannot be judged"),
+    };
+    let claims = if published { " claims" } else { "" };
+    Some(format!("{verdict}: {held} of {judged}{claims} hold{open}."))
+}
+
+/// A claim that does not hold or can't be judged, and why.
+fn doubted(arm: &ArmSummary, claim: &Claim) -> Option<String> {
+    let verdict = match claim.holds {
+        Some(true) => return None,
+        Some(false) => "Does not hold",
+        None => "Cannot be judged",
+    };
+    let claimed = claim.claim.trim_end_matches('.');
+    Some(format!(
+        "{verdict} in arm {}: {claimed} ({}).",
+        arm.name, claim.reason
+    ))
+}
+
+/// A run that failed.
+fn failed_run(run: &FailedRun) -> String {
+    format!(
+        "Arm {}, repeat {}, failed: {}.",
+        run.arm,
+        run.repeat,
+        in_one_line(&run.error).trim_end_matches('.')
+    )
 }
 
 /// A sentence with its arm before it, where there are several. Teams' names are lower case anyway.

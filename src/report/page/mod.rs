@@ -11,7 +11,8 @@ use serde::Serialize;
 use self::part::{Figure, Part};
 use super::article::{self, Told};
 use super::{ReportError, compared};
-use crate::charts::text::clean;
+use crate::bench::OTHERS_SHARE;
+use crate::charts::text::{clean, percent};
 use crate::charts::theme::{GRID, INK, PAPER, SOFT, hex};
 use crate::charts::{Material, trends};
 use crate::compare::{ArmRows, Comparison, Outcome};
@@ -72,6 +73,7 @@ pub fn html(
         sessions => all.len(),
         compared => Value::from(Serde(&compared)),
         colours,
+        others_cpu => percent(OTHERS_SHARE),
     })?)
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::super::findings::findings;
+use super::super::soak::{self, Soaked, soaked};
 use super::super::tables::{ArmTable, tables};
 use super::super::{article, health, shell};
 use crate::charts::text::{clean, short, to_the_second};
@@ -25,7 +26,13 @@ pub(super) struct Part {
     /// By what the timeline was divided; none where it was not.
     compress: Option<String>,
     findings: Vec<String>,
+    /// What restarted over the hours; none of a session that did not go on for a set time.
+    soak: Option<Soaked>,
+    soak_hours: [&'static str; 3],
+    soak_restarts: [&'static str; 6],
     tables: Vec<ArmTable>,
+    /// Whether the shapes below were published, and not only claimed by an experiment's file.
+    published: bool,
     verdicts: Vec<Verdict>,
     figures: Vec<Figure>,
     calls: Vec<Calls>,
@@ -105,7 +112,11 @@ impl Part {
             quick: summary.quick,
             compress: (summary.compress > 1.0).then(|| summary.compress.to_string()),
             findings: findings(material),
+            soak: soaked(material),
+            soak_hours: soak::HOURS,
+            soak_restarts: soak::RESTARTS,
             tables,
+            published: article::was_published(material),
             verdicts: verdicts(material),
             figures,
             calls: calls(material),
