@@ -89,13 +89,7 @@ pub fn to_the_second(time: &str) -> String {
     }
 }
 
-/// Text without control characters, which neither SVG nor a terminal should see.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
-}
+pub use crate::out::clean;
 
 /// At most `longest` characters of `text`, the cut marked.
 #[must_use]
