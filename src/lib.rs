@@ -28,3 +28,4 @@ pub mod process;
 pub mod report;
 pub mod run_folder;
 pub mod tenants;
+mod text_file;

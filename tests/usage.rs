@@ -380,6 +380,22 @@ fn a_dry_run_of_a_soak_says_so() {
 }
 
 #[test]
+fn nights_that_make_no_sense_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let night = |option: &str, value: &str, parts: &[&str]| {
+        refused(dir, &["nightly", option, value], parts);
+    };
+    night(
+        "--experiments",
+        "regimes,placement,regimes",
+        &["regimes", "twice"],
+    );
+    night("--metrics", "/dev/null", &["/dev/null", "regular file"]);
+    night("--hami", "/nowhere", &["/nowhere"]);
+}
+
+#[test]
 fn every_command_explains_itself_with_an_example() {
     let folder = tempfile::tempdir().unwrap();
     for command in [

@@ -89,13 +89,7 @@ pub fn to_the_second(time: &str) -> String {
     }
 }
 
-/// Text without control characters, which neither SVG nor a terminal should see.
-#[must_use]
-pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
-}
+pub use crate::out::clean;
 
 /// An error in one line: its sentence, and of the lines of a log that may follow the last one, which says most.
 #[must_use]

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::args::CompareArgs;
-use super::{Exit, results};
+use super::bench::BadOptions;
+use super::{Exit, outputs, results};
 use crate::charts;
 use crate::compare::metrics::Declared;
 use crate::compare::{self, Comparison, Options, Outcome, baseline, power};
+use crate::out::in_one;
 use crate::report::compared::{self, Style};
 use crate::run_folder::place::RUNS;
+use crate::text_file;
 
 /// Sessions that do not say which side they are on.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +30,8 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     }
     let declared = declared(args.metrics.as_deref())?;
     let (base, new) = sides(args)?;
+    let read: Vec<PathBuf> = [&base[..], &new, args.metrics.as_slice()].concat();
+    apart(args, &read)?;
     let options = Options {
         across: args.across.clone(),
         disturbed: args.disturbed,
@@ -36,8 +41,26 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         "{}",
         compared::text(&found, Style::Terminal { all: args.all })
     );
-    write(&found, args.json.as_deref(), args.markdown.as_deref())?;
-    Ok(exit(&found))
+    match (
+        exit(&found),
+        write(&found, args.json.as_deref(), args.markdown.as_deref()),
+    ) {
+        // A regression is the news that a script waits for, whatever became of the files.
+        (Exit::Regression, Err(error)) => {
+            errln!("headroom: {}", in_one(&error));
+            Ok(Exit::Regression)
+        }
+        (exit, written) => written.map(|()| exit),
+    }
+}
+
+/// Checks that nothing that is read is written.
+fn apart(args: &CompareArgs, read: &[PathBuf]) -> Result<(), BadOptions> {
+    let written = [
+        ("--json", args.json.as_deref()),
+        ("--markdown", args.markdown.as_deref()),
+    ];
+    outputs::apart(&written, read)
 }
 
 /// What an outcome means for the exit code.
@@ -62,19 +85,19 @@ pub fn declared(file: Option<&Path>) -> anyhow::Result<Declared> {
 /// Writes a comparison as JSON and as Markdown, where a file is named.
 ///
 /// # Errors
-/// If a file can't be written.
+/// If a file can't be written; the other is, all the same.
 pub fn write(
     found: &Comparison,
     json: Option<&Path>,
     markdown: Option<&Path>,
 ) -> anyhow::Result<()> {
-    if let Some(file) = json {
-        put(file, &(serde_json::to_string_pretty(found)? + "\n"))?;
-    }
-    if let Some(file) = markdown {
-        put(file, &compared::text(found, Style::Markdown))?;
-    }
-    Ok(())
+    let json = json.map_or(Ok(()), |file| {
+        put(file, &(serde_json::to_string_pretty(found)? + "\n"))
+    });
+    let markdown = markdown.map_or(Ok(()), |file| {
+        put(file, &compared::text(found, Style::Markdown))
+    });
+    json.and(markdown)
 }
 
 fn put(file: &Path, text: &str) -> anyhow::Result<()> {
@@ -109,7 +132,14 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
             ))
             .into());
         }
-        (several, _) => {
+        ([], new) => {
+            let new = new.join(" ");
+            return Err(Unsaid(format!(
+                "what is before -- is the baseline, and nothing is: headroom compare BASE… -- {new}"
+            ))
+            .into());
+        }
+        (several, []) => {
             return Err(Unsaid(format!(
                 "which of {} are the baseline? Put -- before the new ones: headroom compare BASE… -- NEW…",
                 several.join(", ")
@@ -120,10 +150,14 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     Ok((results::sessions(&base)?, results::sessions(&new)?))
 }
 
+/// A larger comparison is refused: a thousand runs of a hundred figures have a few MB.
+const MOST_MIB: u64 = 64;
+
 /// Simulates comparisons from the runs of one that is kept as JSON.
 fn simulate(file: &Path, args: &CompareArgs) -> anyhow::Result<Exit> {
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
+    apart(args, &[file.to_owned()])?;
+    let text = text_file::read(file, MOST_MIB)
+        .map_err(|why| Unsaid(format!("can't read {}: {why}", file.display())))?;
     let aa: Comparison = serde_json::from_str(&text).map_err(|e| {
         Unsaid(format!(
             "{} is no comparison that --json wrote: {e}",
@@ -131,12 +165,13 @@ fn simulate(file: &Path, args: &CompareArgs) -> anyhow::Result<Exit> {
         ))
     })?;
     let found = power::power(&aa, args.draws, args.seed)?;
-    out!("{}", compared::power_text(&found));
+    let text = compared::power_text(&found);
+    out!("{text}");
     if let Some(file) = &args.json {
         put(file, &(serde_json::to_string_pretty(&found)? + "\n"))?;
     }
     if let Some(file) = &args.markdown {
-        put(file, &compared::power_text(&found))?;
+        put(file, &text)?;
     }
     if let Some(dir) = &args.out {
         for path in charts::power::draw(&found, dir)? {
@@ -145,3 +180,7 @@ fn simulate(file: &Path, args: &CompareArgs) -> anyhow::Result<Exit> {
     }
     Ok(Exit::Done)
 }
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

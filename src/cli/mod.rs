@@ -11,6 +11,7 @@ mod compare;
 mod conformance;
 mod experiments;
 mod nightly;
+mod outputs;
 mod results;
 mod setting;
 mod signals;
@@ -74,13 +75,24 @@ pub async fn run(cli: Cli) -> Exit {
             {
                 return Exit::Interrupted;
             }
-            errln!("headroom: {}", out::in_one(&error));
+            errln!("headroom: {}", told(&error));
             if is_usage(&error) {
                 Exit::Usage
             } else {
                 Exit::Failed
             }
         }
+    }
+}
+
+/// An error as it is told. One about the user's input is one line: it may quote a file, and a line of a file must not look
+/// like one of headroom's.
+fn told(error: &anyhow::Error) -> String {
+    let text = out::in_one(error);
+    if is_usage(error) {
+        out::clean(&text)
+    } else {
+        text
     }
 }
 
@@ -146,7 +158,12 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Report { sessions, out } => {
-            report::write(&results::only_sessions(&sessions)?, &out)?;
+            let sessions = results::only_sessions(&sessions)?;
+            // A report may well lie in a session's folder, but not in place of a file of it.
+            if out.extension().is_none_or(|end| end != "html") {
+                outputs::apart(&[("--out", Some(&out))], &sessions)?;
+            }
+            report::write(&sessions, &out)?;
             outln!("{}", out.display());
             Ok(Exit::Done)
         }
@@ -236,7 +253,7 @@ struct Interrupted;
 
 async fn doctor(place: &Place) -> Exit {
     if let Err(error) = place.open() {
-        errln!("headroom: {error:#}");
+        errln!("headroom: {}", out::in_one(&error));
     }
     let checks = components::doctor(place.cache.as_deref(), place.components.as_deref()).await;
     for check in &checks {

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::args::{BenchArgs, NightlyArgs};
+use super::bench::BadOptions;
 use super::setting::Setting;
 use super::{Exit, Interrupted, Place, bench, compare, signals};
 use crate::bench::{Order, session};
 use crate::compare::baseline::{NIGHTLY, Nights, nights};
 use crate::compare::metrics::Declared;
-use crate::compare::{Comparison, Options, Outcome};
-use crate::out::in_one;
+use crate::compare::{CompareError, Comparison, Options, Outcome};
+use crate::out::{clean, in_one};
 use crate::report;
 use crate::report::compared::{self, Style};
 use crate::run_folder::place::{RUNS, stamp};
@@ -41,10 +42,12 @@ struct Night {
 /// Runs a night. A second one at the same time says so and ends well: a timer may fire twice.
 ///
 /// # Errors
-/// Usage errors before anything is started; a file that can't be written.
+/// Usage errors before anything is started; components that can't be had.
 pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     let declared = compare::declared(args.metrics.as_deref())?;
     let orders = orders(place, &args, &declared)?;
+    let runs = Path::new(RUNS);
+    writable(runs)?;
     let cache = place.open()?;
     let Some(_lock) = lock(cache.folder())? else {
         outln!("a night is going on already; nothing to do");
@@ -61,7 +64,9 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
         }
     }
     let began = stamp(jiff::Timestamp::now());
-    let out = Path::new(RUNS).join(NIGHTLY).join(began);
+    let out = runs.join(NIGHTLY).join(began);
+    // Made now: by when it began, later nights tell which sessions are of this one.
+    fs::create_dir_all(&out).with_context(|| format!("can't make {}", out.display()))?;
     let mut night = Night::default();
     for (order, bench) in &ready {
         let ended = match session(bench, order, signals::stop()).await {
@@ -82,49 +87,74 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
         if ended.summary.runs.is_empty() {
             continue;
         }
-        night.take(ended.dir, &declared, &args, &out)?;
+        let found = with_earlier(runs, &ended.dir, &declared, &args);
+        night.take(ended.dir, found, &out);
     }
-    if !night.sessions.is_empty() {
-        let file = out.join("report.html");
-        report::nightly(&night.sessions, &night.earlier, &night.comparisons, &file)?;
-        outln!("report: {}", file.display());
+    if night.sessions.is_empty() {
+        // Nothing came of it; a folder that holds something stays.
+        let _ = fs::remove_dir(&out);
+    } else {
+        night.report(&out.join("report.html"));
     }
     Ok(night.exit())
 }
 
+/// Compares a session that ended with the nights before it; with the sessions of those.
+fn with_earlier(
+    runs: &Path,
+    session: &Path,
+    declared: &Declared,
+    args: &NightlyArgs,
+) -> Result<(Vec<PathBuf>, Comparison), CompareError> {
+    let options = Options {
+        across: args.across.clone(),
+        disturbed: false,
+    };
+    let new = [session.to_owned()];
+    let base = nights(runs, Nights(args.nights), &new, &options.across)?;
+    let found = crate::compare::compare(&base, &new, declared, &options)?;
+    Ok((base, found))
+}
+
 impl Night {
-    /// Compares a session that ended with the nights before it.
+    /// Takes up a session and what came of comparing it. A file that can't be written does not end the night: what is still to
+    /// run is worth more than it.
     fn take(
         &mut self,
-        dir: PathBuf,
-        declared: &Declared,
-        args: &NightlyArgs,
+        session: PathBuf,
+        found: Result<(Vec<PathBuf>, Comparison), CompareError>,
         out: &Path,
-    ) -> anyhow::Result<()> {
-        let new = [dir.clone()];
-        self.sessions.push(dir);
-        fs::create_dir_all(out).with_context(|| format!("can't make {}", out.display()))?;
-        let options = Options {
-            across: args.across.clone(),
-            disturbed: false,
-        };
-        let (runs, most) = (Path::new(RUNS), Nights(args.nights));
-        let found = nights(runs, most, &new, &options.across).and_then(|base| {
-            let found = crate::compare::compare(&base, &new, declared, &options)?;
-            Ok((base, found))
-        });
+    ) {
+        self.sessions.push(session);
         match found {
             Ok((base, found)) => {
                 out!("{}", compared::text(&found, Style::Terminal { all: false }));
                 let file = |end: &str| out.join(format!("compare-{}.{end}", found.experiment));
-                compare::write(&found, Some(&file("json")), Some(&file("md")))?;
+                let written = compare::write(&found, Some(&file("json")), Some(&file("md")));
                 self.earlier.extend(base);
                 self.comparisons.push(found);
+                self.note(written);
             }
             // The first night, or all its runs disturbed: there is a report all the same.
-            Err(why) => outln!("not compared: {why}"),
+            Err(why) => outln!("not compared: {}", clean(&why.to_string())),
         }
-        Ok(())
+    }
+
+    /// Writes the report on the night.
+    fn report(&mut self, file: &Path) {
+        let written = report::nightly(&self.sessions, &self.earlier, &self.comparisons, file);
+        if written.is_ok() {
+            outln!("report: {}", file.display());
+        }
+        self.note(written.map_err(Into::into));
+    }
+
+    /// Tells what went wrong, and that the night did not end in order.
+    fn note(&mut self, result: anyhow::Result<()>) {
+        if let Err(error) = result {
+            errln!("headroom: {}", in_one(&error));
+            self.failed = true;
+        }
     }
 
     fn exit(&self) -> Exit {
@@ -173,15 +203,42 @@ fn orders(
         keep: false,
         dry_run: false,
     };
-    let orders = bench_args.experiments.iter().map(|name| {
+    let mut orders: Vec<(Order, Setting)> = Vec::new();
+    for name in &bench_args.experiments {
         let (mut order, setting) = bench::order(name, place, &bench_args)?;
         order.command = command();
         // Nights are looked for where sessions are by default, and the next run needs the machine.
         order.host.out = None;
         order.host.keep = false;
-        Ok((order, setting))
-    });
-    orders.collect()
+        if orders
+            .iter()
+            .any(|(other, _)| other.experiment == order.experiment)
+        {
+            let problem = format!(
+                "experiment {} is named twice: a night is compared with earlier nights, not with itself; for more runs use --repeat",
+                order.experiment
+            );
+            return Err(BadOptions(problem).into());
+        }
+        orders.push((order, setting));
+    }
+    Ok(orders)
+}
+
+/// Checks that sessions and reports can be written, before anything is built; it makes no folder.
+fn writable(runs: &Path) -> Result<(), BadOptions> {
+    let nearest = |folder: &Path| {
+        let mut there = folder.ancestors().filter(|p| p.symlink_metadata().is_ok());
+        tempfile::tempfile_in(there.next().unwrap_or(Path::new(".")))
+    };
+    let tried = nearest(runs).and_then(|_| nearest(&runs.join(NIGHTLY)));
+    tried.map(drop).map_err(|error| {
+        let runs = std::path::absolute(runs).unwrap_or_else(|_| runs.to_owned());
+        BadOptions(format!(
+            "can't write to {}: {error}; a night's results go there, where later nights find them: make it a folder that can be written to, or start nightly in another one",
+            runs.display()
+        ))
+    })
 }
 
 /// The command line with `nightly` as its first word, by which later nights find this one.
@@ -211,30 +268,5 @@ fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_second_night_is_kept_out_until_the_first_ends() {
-        let folder = tempfile::tempdir().unwrap();
-        let first = lock(folder.path()).unwrap();
-        assert!(first.is_some());
-        assert!(lock(folder.path()).unwrap().is_none());
-        drop(first);
-        assert!(lock(folder.path()).unwrap().is_some());
-    }
-
-    #[test]
-    fn a_regression_is_told_before_anything_else() {
-        let mut night = Night {
-            failed: true,
-            disturbed: true,
-            ..Night::default()
-        };
-        assert_eq!(night.exit(), Exit::Failed);
-        night.failed = false;
-        assert_eq!(night.exit(), Exit::Disturbed);
-        night.disturbed = false;
-        assert_eq!(night.exit(), Exit::Done);
-    }
-}
+#[path = "nightly_tests.rs"]
+mod tests;

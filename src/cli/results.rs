@@ -1,9 +1,11 @@
-//! Sessions as a user names them: a folder, `latest`, or `latest~N` for the N-th before it.
+//! Sessions as a user names them: a folder, `latest`, or `latest~N` for the N-th that began before it, over all that
+//! `headroom runs` lists.
 
 use std::path::{Path, PathBuf};
 
+use crate::out::clean;
 use crate::run_folder::place::RUNS;
-use crate::run_folder::{ReadError, Session, files};
+use crate::run_folder::{ReadError, Session, files, sessions};
 
 /// A name that stands for no session.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +35,10 @@ pub fn only_sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
         return Ok(others);
     }
     for path in others {
-        errln!("left out: {} is no session", path.display());
+        errln!(
+            "left out: {} is no session",
+            clean(&path.display().to_string())
+        );
     }
     Ok(real)
 }
@@ -94,51 +99,93 @@ fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
             .map_err(|_| no("a number follows ~".into()))?,
         None => return named(),
     };
-    let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
-    // Sessions are named by their time, so the order of names is that of time.
-    let mut folders: Vec<PathBuf> = entries
-        .map(|e| e.path())
-        .filter(|p| p.join(files::SUMMARY).is_file())
-        .collect();
-    folders.sort();
-    let count = folders.len();
-    folders
-        .into_iter()
-        .rev()
+    let all = sessions::below(runs).unwrap_or_default();
+    if !all.broken.is_empty() {
+        let (n, runs) = (all.broken.len(), runs.display());
+        errln!("left out: {n} of the sessions in {runs} can't be read; `headroom runs` says why");
+    }
+    let count = all.found.len();
+    let mut latest_first = all.found.into_iter().rev();
+    latest_first
         .nth(back)
+        .map(|session| session.dir)
         .ok_or_else(|| no(format!("there are {count} sessions in {}", runs.display())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::charts::synthetic::Script;
+
+    /// A session that began then, below `folder`.
+    fn begun(folder: &Path, name: &'static str, at: &'static str) {
+        let script = Script {
+            folder: name,
+            started: at,
+            ..Script::default()
+        };
+        script.write(folder);
+    }
 
     #[test]
-    fn latest_counts_back_over_sessions_only() {
-        let runs = tempfile::tempdir().unwrap();
-        for name in [
-            "20260101-000000-a",
-            "20260102-000000-b",
-            "20260103-000000-no-session",
-        ] {
-            std::fs::create_dir(runs.path().join(name)).unwrap();
-            if !name.ends_with("no-session") {
-                std::fs::write(runs.path().join(name).join(files::SUMMARY), "{}").unwrap();
-            }
+    fn latest_goes_by_time_over_all_sessions_of_runs_and_as_they_are_listed() {
+        let root = tempfile::tempdir().unwrap();
+        let runs = root.path().join("runs");
+        let all = runs.join("20260103-000000-all");
+        begun(&runs, "hami-2.9", "2026-01-01T00:00:00Z");
+        begun(&runs, "20260102-000000-regimes", "2026-01-02T00:00:00.5Z");
+        begun(&all, "regimes", "2026-01-03T00:00:00Z");
+        begun(&all, "aa", "2026-01-03T01:00:00Z");
+        begun(&runs.join("examples"), "regimes", "2026-01-09T00:00:00Z");
+        begun(
+            &runs.join("nightly"),
+            "20260109-000000",
+            "2026-01-09T00:00:00Z",
+        );
+        std::fs::create_dir(runs.join("20260109-000000-no-session")).unwrap();
+        let broken = runs.join("20260109-000000-broken");
+        std::fs::create_dir(&broken).unwrap();
+        std::fs::write(broken.join(files::SUMMARY), "{}").unwrap();
+
+        let listed = crate::report::runs(&runs).unwrap();
+        for (back, name) in [
+            "20260103-000000-all/aa",
+            "20260103-000000-all/regimes",
+            "20260102-000000-regimes",
+            "hami-2.9",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let folder = find(&runs, &format!("latest~{back}")).unwrap();
+            assert_eq!(folder, runs.join(name));
+            // In the same order, by a name that can be given back.
+            let row = listed.lines().nth(2 + back).unwrap();
+            assert!(row.contains(&format!("| {name} ")), "{listed}");
+            assert_eq!(find(&runs, name).unwrap(), folder);
         }
-        let find = |name: &str| find(runs.path(), name);
-        assert!(find("latest").unwrap().ends_with("20260102-000000-b"));
-        assert!(find("latest~1").unwrap().ends_with("20260101-000000-a"));
+        assert_eq!(find(&runs, "latest").unwrap(), all.join("aa"));
+        let line = find(&runs, "latest~4").unwrap_err().to_string();
+        assert!(line.contains("4 sessions"), "{line}");
         assert!(
-            find("latest~2")
+            !listed.contains("examples") && listed.contains("unreadable: "),
+            "{listed}"
+        );
+    }
+
+    #[test]
+    fn names_that_stand_for_nothing_are_told() {
+        let root = tempfile::tempdir().unwrap();
+        let find = |name: &str| find(root.path(), name);
+        assert!(find("latest~x").is_err());
+        assert!(
+            find("latest")
                 .unwrap_err()
                 .to_string()
-                .contains("2 sessions")
+                .contains("0 sessions")
         );
-        assert!(find("latest~x").is_err());
         assert!(find("nosuch").unwrap_err().to_string().contains("neither"));
-        let path = runs.path().join("20260101-000000-a");
-        assert_eq!(find(path.to_str().unwrap()).unwrap(), path);
-        assert!(find("20260101-000000-a").unwrap().starts_with(runs.path()));
+        let path = root.path().to_str().unwrap();
+        assert_eq!(find(path).unwrap(), root.path());
     }
 }

@@ -3,13 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::CompareError;
 use super::alike::{self, Topic};
 use super::side::{Side, Which};
-use crate::run_folder::{Session, Summary};
+use crate::run_folder::place::time_of;
+use crate::run_folder::{Session, Summary, sessions};
 
 /// Nights that are taken unless a number is given: a week.
 pub const NIGHTS: usize = 7;
+
+/// A session that began later after a night did is not of that night, which was deleted.
+const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 
 /// Word by which a session's command line shows that it is a nightly one.
 pub const NIGHTLY: &str = "nightly";
@@ -39,9 +45,10 @@ pub fn is_nightly(summary: &Summary) -> bool {
     summary.command.get(1).is_some_and(|word| word == NIGHTLY)
 }
 
-/// The last nightly sessions in `runs` that the sessions `new` can be compared with: of the same experiment, ended in
-/// order, at least one run of it undisturbed, started before them, and different from them in nothing but `across`. All that are
-/// taken are like the last of them: across an update, the nights since the one before it.
+/// The sessions of the last nights in `runs` that the sessions `new` can be compared with: of the same experiment, ended in
+/// order, at least one run of it undisturbed, of a night before theirs, and different from them in nothing but `across`. All
+/// that are taken are like the last of them: across an update, the nights since the one before it. Several sessions of one
+/// night are one night.
 ///
 /// # Errors
 /// If `new` can't be read, or there is no such night; the message says what was passed over and why.
@@ -65,24 +72,28 @@ pub fn nights(
             "no session is given to compare".to_owned(),
         ));
     };
-    let mut earlier: Vec<(String, PathBuf)> = Vec::new();
-    for entry in std::fs::read_dir(runs).into_iter().flatten().flatten() {
-        // What can't be read is no baseline; `headroom runs` says why.
-        let Ok(session) = Session::load(&entry.path()) else {
-            continue;
-        };
-        let summary = session.summary;
-        if is_nightly(&summary) && summary.experiment == experiment && summary.started < before {
-            earlier.push((summary.started, entry.path()));
-        }
-    }
-    earlier.sort();
+    let began = began(runs);
+    let own = night(&began, &before);
+    // What can't be read is no baseline; `headroom runs` says why.
+    let all = sessions::below(runs).unwrap_or_default().found;
+    let earlier: Vec<Session> = all
+        .into_iter()
+        .filter(|Session { summary, .. }| {
+            is_nightly(summary)
+                && summary.experiment == experiment
+                && summary.started < before
+                && night(&began, &summary.started) != own
+        })
+        .collect();
     let count = earlier.len();
     let mut taken = Vec::new();
+    let mut taken_nights: Vec<String> = Vec::new();
     let mut last: Option<Side> = None;
     let mut passed_over: Vec<String> = Vec::new();
-    for (_, path) in earlier.into_iter().rev() {
-        if taken.len() == most {
+    for Session { dir: path, summary } in earlier.into_iter().rev() {
+        let of = night(&began, &summary.started);
+        let new_night = !taken_nights.contains(&of);
+        if new_night && taken_nights.len() == most {
             break;
         }
         let found = eligible(&path, &side, across).and_then(|own| match &last {
@@ -93,6 +104,7 @@ pub fn nights(
             Ok(own) => {
                 last.get_or_insert(own);
                 taken.push(path);
+                taken_nights.extend(Some(of).filter(|_| new_night));
             }
             Err(why) => {
                 if !passed_over.contains(&why) {
@@ -116,6 +128,25 @@ pub fn nights(
     }
     taken.reverse();
     Ok(taken)
+}
+
+/// When the nights began whose results are kept in `runs`.
+fn began(runs: &Path) -> Vec<Timestamp> {
+    let entries = std::fs::read_dir(runs.join(NIGHTLY)).into_iter();
+    let names = entries.flatten().flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| time_of(name.to_str()?)).collect()
+}
+
+/// The night of a session, by when it began: the last of `began` before the session, within [`LONGEST`]. A session of which
+/// no night is known, since its results were deleted, is one of its own.
+fn night(began: &[Timestamp], started: &str) -> String {
+    let known = started.parse().ok().and_then(|at: Timestamp| {
+        let before = began.iter().filter(|night| **night <= at);
+        before
+            .max()
+            .filter(|night| at.duration_since(**night) < LONGEST)
+    });
+    known.map_or_else(|| started.to_owned(), ToString::to_string)
 }
 
 /// The session if it can be compared with; else why not.

@@ -6,8 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::text_file;
+
 /// The metrics that come with headroom.
 const OWN: &str = include_str!("../../manifests/metrics.yaml");
+
+/// Larger files are refused: headroom's own has a few kB.
+const MOST_MIB: u64 = 1;
 
 /// Why declared metrics can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -75,9 +80,9 @@ impl Declared {
     /// # Errors
     /// If it can't be read or says something that can't be meant.
     pub fn read(file: &Path) -> Result<Self, MetricsError> {
-        let text = std::fs::read_to_string(file).map_err(|error| MetricsError {
+        let text = text_file::read(file, MOST_MIB).map_err(|problem| MetricsError {
             file: file.to_owned(),
-            problem: error.to_string(),
+            problem,
         })?;
         Self::parse(&text, file)
     }
@@ -140,6 +145,17 @@ impl Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_and_a_file_of_any_size_are_refused() {
+        let refused = |file: &Path| Declared::read(file).unwrap_err().to_string();
+        assert!(refused(Path::new("/dev/null")).contains("not a regular file"));
+        let folder = tempfile::tempdir().unwrap();
+        let large = folder.path().join("large.yaml");
+        let comment = format!("{OWN}\n# {}\n", "x".repeat(1 << 20));
+        std::fs::write(&large, comment).unwrap();
+        assert!(refused(&large).contains("larger than 1 MiB"));
+    }
 
     #[test]
     fn mistakes_name_the_file_and_the_figure() {

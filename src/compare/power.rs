@@ -40,6 +40,9 @@ pub enum PowerError {
     /// The sides differ.
     #[error("the runs differ in {0}; only like runs show what chance does")]
     Differ(String),
+    /// The file is not as it was written.
+    #[error("{0}; the comparison was changed after it was written")]
+    Damaged(String),
     /// No declared metric was measured in all runs.
     #[error("no declared metric of {0} was measured in every run")]
     Nothing(String),
@@ -65,8 +68,8 @@ pub fn power(aa: &Comparison, draws: u32, seed: u64) -> Result<Power, PowerError
     let shapes = shapes.collect();
     let mut ran = aa.base.clone();
     ran.sessions.extend(aa.new.sessions.iter().cloned());
-    ran.runs += aa.new.runs;
-    ran.disturbed += aa.new.disturbed;
+    ran.runs = ran.runs.saturating_add(aa.new.runs);
+    ran.disturbed = ran.disturbed.saturating_add(aa.new.disturbed);
     Ok(Power {
         experiment: aa.experiment.clone(),
         runs: ran.runs,
@@ -84,7 +87,8 @@ fn columns(aa: &Comparison) -> Result<Vec<Column>, PowerError> {
     if !aa.across.is_empty() {
         return Err(PowerError::Differ(super::alike::in_words(&aa.across)));
     }
-    let found = |arm: &ArmRows| arm.base_runs + arm.new_runs;
+    whole(aa)?;
+    let found = |arm: &ArmRows| arm.base_runs.saturating_add(arm.new_runs);
     let least = aa.arms.iter().map(found).min().unwrap_or(0);
     if least < FEWEST {
         return Err(PowerError::TooFew { found: least });
@@ -112,6 +116,36 @@ fn columns(aa: &Comparison) -> Result<Vec<Column>, PowerError> {
         return Err(PowerError::Nothing(aa.experiment.clone()));
     }
     Ok(columns)
+}
+
+/// Checks what is drawn from: a comparison has a value of each figure for each run, and an alpha that can be meant.
+fn whole(aa: &Comparison) -> Result<(), PowerError> {
+    let no = |what: String| Err(PowerError::Damaged(what));
+    if !(aa.alpha > 0.0 && aa.alpha < 1.0) {
+        return no(format!(
+            "alpha is {}, expected more than 0 and less than 1",
+            aa.alpha
+        ));
+    }
+    for (i, arm) in aa.arms.iter().enumerate() {
+        if aa.arms[..i].iter().any(|other| other.arm == arm.arm) {
+            return no(format!("arm {} is in it twice", arm.arm));
+        }
+        for row in &arm.declared {
+            for (side, values, runs) in [
+                ("baseline", row.base.len(), arm.base_runs),
+                ("new side", row.new.len(), arm.new_runs),
+            ] {
+                if values != runs {
+                    return no(format!(
+                        "arm {}: {} has {values} values for the {runs} runs of the {side}",
+                        arm.arm, row.figure
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Column {

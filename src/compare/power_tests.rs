@@ -78,8 +78,12 @@ fn larger_changes_are_found_more_often_and_so_are_those_in_more_runs() {
 #[test]
 fn runs_that_are_few_or_differ_show_nothing_about_chance() {
     let mut few = aa();
-    few.arms[0].base_runs = 3;
-    few.arms[0].new_runs = 3;
+    let arm = &mut few.arms[0];
+    (arm.base_runs, arm.new_runs) = (3, 3);
+    for row in &mut arm.declared {
+        row.base.truncate(3);
+        row.new.truncate(3);
+    }
     let line = power(&few, 1, 1).unwrap_err().to_string();
     assert!(line.contains("6 runs are too few"), "{line}");
     let mut mixed = aa();
@@ -95,4 +99,36 @@ fn runs_that_are_few_or_differ_show_nothing_about_chance() {
             .to_string()
             .contains("HAMi")
     );
+}
+
+#[test]
+fn a_comparison_that_was_changed_is_refused_in_one_line() {
+    let refused = |change: fn(&mut Comparison)| {
+        let mut aa = aa();
+        change(&mut aa);
+        let line = power(&aa, 1, 1).unwrap_err().to_string();
+        assert!(line.contains("was changed"), "{line}");
+        line
+    };
+    let line = refused(|aa| {
+        let row = &mut aa.arms[0].declared[1];
+        (row.base, row.new) = (Vec::new(), Vec::new());
+    });
+    assert!(line.contains("has 0 values for the 12 runs"), "{line}");
+    let line = refused(|aa| {
+        aa.arms[0].declared[0].new.pop();
+    });
+    assert!(line.contains("new side"), "{line}");
+    refused(|aa| {
+        let arm = &mut aa.arms[0];
+        (arm.base_runs, arm.new_runs) = (usize::MAX, usize::MAX);
+    });
+    refused(|aa| aa.arms.push(aa.arms[0].clone()));
+    for change in [
+        |aa: &mut Comparison| aa.alpha = 5.0,
+        |aa: &mut Comparison| aa.alpha = 0.0,
+        |aa: &mut Comparison| aa.alpha = -0.05,
+    ] {
+        assert!(refused(change).contains("alpha"));
+    }
 }

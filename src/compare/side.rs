@@ -103,12 +103,7 @@ impl Side {
         if self.facts.started.is_empty() {
             self.facts.started.clone_from(&summary.started);
         }
-        if !summary.complete {
-            self.notes.push(format!(
-                "{name} did not end in order: those of its runs that ended are taken"
-            ));
-        }
-        let before = self.runs.len();
+        let (before, notes_before) = (self.runs.len(), self.notes.len());
         for run in &summary.runs {
             let of = format!("{name}/{}", run.folder);
             if let Some(first) = run.disturbed.first().filter(|_| !disturbed) {
@@ -133,6 +128,16 @@ impl Side {
                 }
                 Err(error) => self.notes.push(format!("{of} is left out: {error}")),
             }
+        }
+        if !summary.complete {
+            // Where none of its runs is taken, the reasons are said already.
+            let (at, taken) = match (summary.runs.is_empty(), self.runs.len() > before) {
+                (true, _) => (notes_before, ": no run of it ended"),
+                (false, true) => (notes_before, ": those of its runs that ended are taken"),
+                (false, false) => (self.notes.len(), ""),
+            };
+            let note = format!("{name} did not end in order{taken}");
+            self.notes.insert(at, note);
         }
         if self.runs.len() > before {
             self.facts.sessions.push(name);

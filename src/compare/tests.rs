@@ -246,6 +246,22 @@ fn disturbed_runs_are_no_baseline_and_count_for_nothing() {
 }
 
 #[test]
+fn of_a_session_that_was_killed_what_ended_is_taken_or_said_not_to_be_there() {
+    let root = tempfile::tempdir().unwrap();
+    let [base, new] = ["base", "new"].map(|folder| session(root.path(), folder, 2));
+    edit(&base, |summary| summary["complete"] = json!(false));
+    let all = compared(&base, &new, &Options::default()).unwrap();
+    let note = "base did not end in order: those of its runs that ended are taken";
+    assert!(all.notes.iter().any(|n| n == note), "{:?}", all.notes);
+    edit(&base, |summary| summary["runs"] = json!([]));
+    let line = compared(&base, &new, &Options::default()).unwrap_err();
+    assert_eq!(
+        line.to_string(),
+        "the baseline has no run that can be compared: base did not end in order: no run of it ended"
+    );
+}
+
+#[test]
 fn nothing_is_compared_with_itself_or_with_another_experiment() {
     let root = tempfile::tempdir().unwrap();
     let base = session(root.path(), "base", 1);
@@ -369,6 +385,36 @@ fn nights_are_the_last_like_ones_that_ended_undisturbed() {
     assert_eq!("nightly".parse(), Ok(Nights(7)));
     assert_eq!("nightly=3".parse(), Ok(Nights(3)));
     assert!("nightly=0".parse::<Nights>().is_err() && "weekly".parse::<Nights>().is_err());
+}
+
+#[test]
+fn several_sessions_of_one_night_are_one_night_and_no_baseline_of_each_other() {
+    let root = tempfile::tempdir().unwrap();
+    let runs = root.path();
+    let make = |folder, at: &str| {
+        let path = session(runs, folder, 1);
+        edit(&path, |summary| {
+            summary["started"] = json!(at);
+            summary["command"] = json!(["headroom", "nightly"]);
+        });
+        path
+    };
+    for night in ["20260201-010000", "20260202-010000", "20260204-010000"] {
+        std::fs::create_dir_all(runs.join("nightly").join(night)).unwrap();
+    }
+    let a = make("a", "2026-02-01T01:00:00.3Z");
+    let (b1, b2) = (
+        make("b1", "2026-02-02T01:00:09Z"),
+        make("b2", "2026-02-02T05:00:00Z"),
+    );
+    // Of a night whose folder was deleted.
+    let c = make("c", "2026-02-03T01:00:09Z");
+    make("d1", "2026-02-04T01:00:09Z");
+    let new = [make("d2", "2026-02-04T03:00:00Z")];
+    let nights = |n| nights(runs, Nights(n), &new, &[]).unwrap();
+    assert_eq!(nights(1), std::slice::from_ref(&c));
+    assert_eq!(nights(2), [b1.clone(), b2.clone(), c.clone()]);
+    assert_eq!(nights(3), [a, b1, b2, c]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::observed::Observed;
 use super::play::Played;
 use super::scenario::{Judged, Scenario};
 use crate::run_folder::HamiSource;
+use crate::text_file;
 
 /// Version of both files' form.
 pub const SCHEMA: u32 = 1;
@@ -77,6 +78,9 @@ impl Outcome {
     }
 }
 
+/// Larger files are refused: the outcomes of every scenario have a few kB.
+const MOST_MIB: u64 = 16;
+
 /// A file of recorded outcomes cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("--against {path}: {problem}")]
@@ -95,7 +99,7 @@ impl Recorded {
             path: path.display().to_string(),
             problem,
         };
-        let text = fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+        let text = text_file::read(path, MOST_MIB).map_err(bad)?;
         let recorded: Self = serde_json::from_str(&text)
             .map_err(|error| bad(format!("not what --record writes: {error}")))?;
         if recorded.schema == SCHEMA {

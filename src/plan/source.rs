@@ -1,13 +1,12 @@
 //! Where experiments and timelines come from: embedded by name, or a file by path.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use super::error::PlanError;
+use crate::text_file;
 
 /// Larger files are refused: the largest embedded one has 5 kB.
-const MOST_BYTES: u64 = 1 << 20;
+const MOST_MIB: u64 = 1;
 
 macro_rules! embedded {
     ($folder:literal: $($name:literal),* $(,)?) => {
@@ -64,33 +63,9 @@ fn find(
         })
 }
 
-/// Reads a text file, refusing what cannot be one.
 fn read(path: &Path) -> Result<String, PlanError> {
-    let refuse = |why: String| PlanError::Read {
+    text_file::read(path, MOST_MIB).map_err(|why| PlanError::Read {
         path: path.to_owned(),
         why,
-    };
-    let io = |err: std::io::Error| refuse(err.to_string());
-    // Opening a pipe that nobody writes to would wait for ever.
-    if !std::fs::metadata(path).map_err(io)?.is_file() {
-        return Err(refuse("it is not a regular file".to_owned()));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(io)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(refuse("it is larger than 1 MiB".to_owned()));
-    }
-    let text = String::from_utf8(bytes).map_err(|err| {
-        let valid = err.utf8_error().valid_up_to();
-        refuse(format!("it is not text (byte {valid} is not UTF-8)"))
-    })?;
-    if text.contains('\0') {
-        return Err(refuse("it is not text (it has a NUL byte)".to_owned()));
-    }
-    if text.trim().is_empty() {
-        return Err(refuse("it is empty".to_owned()));
-    }
-    Ok(text)
+    })
 }

@@ -1,16 +1,15 @@
 //! The list of sessions.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use comfy_table::{Table, presets};
 
 use super::ReportError;
 use crate::charts::text::{clean, secs, short, to_the_second};
-use crate::run_folder::{ReadError, RunSummary, Session, Summary};
+use crate::run_folder::{RunSummary, Session, Summary, sessions};
 
-/// Lists the sessions below `root`, the latest first: time, experiment, HAMi, disturbed, headline figure. A folder that
-/// can't be read gets a line that says why.
+/// Lists the sessions that [`sessions::below`] finds in `root`, the latest first: time, experiment, HAMi, disturbed, headline
+/// figure. A folder that can't be read gets a line that says why.
 ///
 /// # Errors
 /// If `root` can't be read.
@@ -19,36 +18,17 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
         path: root.to_owned(),
         error,
     };
-    let mut folders: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(root).map_err(io_error)? {
-        let path = entry.map_err(io_error)?.path();
-        if path.is_dir() {
-            folders.push(path);
-        }
-    }
-    let mut rows = Vec::new();
-    let mut broken = Vec::new();
-    for folder in folders {
-        match Session::load(&folder) {
-            Ok(session) => rows.push((
-                session.summary.started.clone(),
-                row(&folder, &session.summary),
-            )),
-            // A folder of something else is none of this list's business.
-            Err(ReadError::Foreign { .. }) => {}
-            Err(error) => broken.push(error.to_string()),
-        }
-    }
-    if rows.is_empty() && broken.is_empty() {
+    let all = sessions::below(root).map_err(io_error)?;
+    if all.found.is_empty() && all.broken.is_empty() {
         return Ok(format!(
             "no session under {}; `headroom bench regimes` makes one\n",
             root.display()
         ));
     }
-    rows.sort_by(|a, b| b.cmp(a));
+    let mut broken: Vec<String> = all.broken.iter().map(ToString::to_string).collect();
     broken.sort();
     let mut text = String::new();
-    if !rows.is_empty() {
+    if !all.found.is_empty() {
         let mut table = Table::new();
         table.load_style(presets::ASCII_MARKDOWN);
         table.set_header([
@@ -60,7 +40,7 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
             "disturbed",
             "headline",
         ]);
-        table.add_rows(rows.into_iter().map(|(_, row)| row));
+        table.add_rows(all.found.iter().rev().map(|session| row(root, session)));
         text = table.to_string() + "\n";
     }
     for error in broken {
@@ -71,8 +51,9 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
     Ok(text)
 }
 
-fn row(folder: &Path, summary: &Summary) -> Vec<String> {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+fn row(root: &Path, Session { dir, summary }: &Session) -> Vec<String> {
+    // As it can be named to the other commands.
+    let name = dir.strip_prefix(root).unwrap_or(dir).to_string_lossy();
     let disturbed = summary
         .runs
         .iter()

@@ -29,6 +29,7 @@ pub mod reader;
 pub mod record;
 pub mod run_summary;
 pub mod series;
+pub mod sessions;
 pub mod soak;
 pub mod stops;
 pub mod storage;

@@ -4,14 +4,25 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 /// Where sessions are kept unless `--out` says otherwise.
 pub const RUNS: &str = "runs";
 
+const STAMP: &str = "%Y%m%d-%H%M%S";
+
 /// A time in a folder's name, UTC to the second.
 #[must_use]
 pub fn stamp(time: Timestamp) -> String {
-    time.strftime("%Y%m%d-%H%M%S").to_string()
+    time.strftime(STAMP).to_string()
+}
+
+/// The time that [`stamp`] wrote; `None` if it wrote no such text.
+#[must_use]
+pub fn time_of(stamp: &str) -> Option<Timestamp> {
+    let time = DateTime::strptime(STAMP, stamp).ok()?;
+    TimeZone::UTC.to_timestamp(time).ok()
 }
 
 /// The name for what began at this time; a number follows where that one and others are taken. Endless.
@@ -61,6 +72,8 @@ mod tests {
         let began: Timestamp = "2026-03-04T05:06:07Z".parse().unwrap();
         let name = |dir: PathBuf| dir.file_name().unwrap().to_str().unwrap().to_owned();
         assert_eq!(name(free(&runs, began, "all")), "20260304-050607-all");
+        assert_eq!(time_of(&stamp(began)), Some(began));
+        assert_eq!(time_of("20260304-050607-all"), None);
         assert!(!runs.exists());
         for expected in ["20260304-050607-all", "20260304-050607-all-2"] {
             assert_eq!(name(make(&runs, began, "all").unwrap()), expected);

@@ -9,6 +9,9 @@ use super::ShapeArgs;
 use crate::compare::alike::Topic;
 use crate::compare::baseline::{self, Nights};
 
+/// More simulated comparisons than this would take hours and show no more: shares of a million are good to a tenth of a per cent.
+const MOST_DRAWS: i64 = 1_000_000;
+
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
@@ -52,8 +55,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["sessions", "new", "baseline", "across", "disturbed", "all", "metrics"])]
     pub power: Option<PathBuf>,
 
-    /// Simulated comparisons of each kind
-    #[arg(long, value_name = "N", requires = "power", default_value_t = 2000)]
+    /// Simulated comparisons of each kind, at most a million
+    #[arg(long, value_name = "N", requires = "power", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=MOST_DRAWS))]
     pub draws: u32,
 
     /// Seed of the simulation

@@ -109,8 +109,10 @@ pub enum Command {
         #[arg(value_name = "SESSION", default_value = "latest")]
         session: String,
     },
-    /// List the sessions in a folder, with what was run and what disturbed it
-    #[command(after_help = "Example: headroom runs")]
+    /// List the sessions in a folder and one level below, with what was run and what disturbed it
+    #[command(
+        after_help = "Example: headroom runs\n\nThe latest first, as latest, latest~1, … count them."
+    )]
     Runs {
         /// Folder of sessions
         #[arg(value_name = "DIR", default_value = "runs")]

@@ -1,0 +1,114 @@
+use clap::Parser as _;
+
+use super::*;
+use crate::cli::{Cli, Command, is_usage};
+
+/// The recorded comparison of like runs, as one that came out so.
+fn comparison(outcome: Outcome) -> Comparison {
+    let mut found: Comparison =
+        serde_json::from_str(include_str!("../../docs/data/aa.json")).unwrap();
+    found.outcome = outcome;
+    found
+}
+
+#[test]
+fn a_second_night_is_kept_out_until_the_first_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = lock(folder.path()).unwrap();
+    assert!(first.is_some());
+    assert!(lock(folder.path()).unwrap().is_none());
+    drop(first);
+    assert!(lock(folder.path()).unwrap().is_some());
+}
+
+#[test]
+fn a_regression_is_told_before_anything_else() {
+    let mut night = Night {
+        failed: true,
+        disturbed: true,
+        ..Night::default()
+    };
+    assert_eq!(night.exit(), Exit::Failed);
+    night.failed = false;
+    assert_eq!(night.exit(), Exit::Disturbed);
+    night.disturbed = false;
+    assert_eq!(night.exit(), Exit::Done);
+}
+
+#[test]
+fn a_file_that_can_not_be_written_ends_no_night_and_hides_no_regression() {
+    let root = tempfile::tempdir().unwrap();
+    let out = root.path().join("a-file");
+    std::fs::write(&out, "").unwrap();
+    let mut night = Night::default();
+    for (folder, outcome, exit) in [
+        ("a", Outcome::NoRegression, Exit::Failed),
+        ("b", Outcome::Regression, Exit::Regression),
+    ] {
+        let found = Ok((vec![PathBuf::from("before")], comparison(outcome)));
+        night.take(folder.into(), found, &out);
+        assert_eq!(night.exit(), exit);
+    }
+    assert_eq!((night.sessions.len(), night.comparisons.len()), (2, 2));
+    let mut night = Night {
+        sessions: vec![root.path().join("nowhere")],
+        ..Night::default()
+    };
+    night.report(&out.join("report.html"));
+    assert_eq!(night.exit(), Exit::Failed);
+}
+
+#[test]
+fn an_experiment_runs_once_a_night_whatever_its_file_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = include_str!("../../manifests/experiments/quota-unit.yaml");
+    let files = ["a.yaml", "b.yaml"].map(|name| folder.path().join(name).display().to_string());
+    for file in &files {
+        std::fs::write(file, text).unwrap();
+    }
+    let [a, b] = &files;
+    let place = Place {
+        cache: None,
+        components: None,
+    };
+    let ordered = |experiments: &str| {
+        let line = ["headroom", "nightly", "--experiments", experiments];
+        let args = match Cli::try_parse_from(line).unwrap().command {
+            Command::Nightly(args) => args,
+            other => panic!("{other:?}"),
+        };
+        orders(&place, &args, &Declared::own().unwrap())
+    };
+    for twice in [
+        format!("{a},{a}"),
+        format!("{a},{b}"),
+        format!("quota-unit,regimes,{b}"),
+    ] {
+        let error = ordered(&twice).unwrap_err();
+        assert!(is_usage(&error), "{error:#}");
+        assert!(
+            error.to_string().contains("quota-unit is named twice"),
+            "{error:#}"
+        );
+    }
+    assert_eq!(ordered(&format!("{a},regimes")).unwrap().len(), 2);
+}
+
+#[test]
+fn runs_that_can_not_be_written_to_are_told_before_anything_else() {
+    let root = tempfile::tempdir().unwrap();
+    let runs = root.path().join("runs");
+    writable(&runs).unwrap();
+    assert!(!runs.exists(), "it was only asked");
+    let refused = || {
+        let line = writable(&runs).unwrap_err().to_string();
+        assert!(line.contains("runs: ") && !line.contains("--out"), "{line}");
+    };
+    std::fs::write(&runs, "").unwrap();
+    refused();
+    std::fs::remove_file(&runs).unwrap();
+    std::fs::create_dir(&runs).unwrap();
+    writable(&runs).unwrap();
+    std::fs::write(runs.join(NIGHTLY), "").unwrap();
+    refused();
+}
