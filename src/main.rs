@@ -15,6 +15,8 @@ fn main() -> ExitCode {
         tracing_subscriber::fmt()
             .with_env_filter(filter.unwrap_or_else(|_| "headroom=warn".into()))
             .with_writer(io::stderr)
+            // It would say so on standard error, and panic, when standard error cannot be written.
+            .log_internal_errors(false)
             .with_ansi(io::stderr().is_terminal())
             .init();
     }

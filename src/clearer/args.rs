@@ -21,7 +21,7 @@ pub struct Args {
     #[arg(long, value_name = "LABEL_SELECTOR", value_parser = selector::parse)]
     pub scope: Selector,
     /// Teams (namespaces) whose tasks it may stop. A node that holds anything else is never chosen.
-    #[arg(long, value_name = "TENANT", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "TENANT", value_delimiter = ',', required = true, value_parser = team)]
     pub allow: Vec<String>,
     /// How a node is emptied.
     #[arg(long, value_enum, default_value_t = StrategyKind::Reserve)]
@@ -50,13 +50,14 @@ pub struct Args {
     /// Namespace of the Lease that keeps two clearers apart.
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     pub lease_namespace: String,
-    /// Name of that Lease. Clearers whose scopes overlap must share it.
+    /// Name of that Lease. It also tells a clearer's own clearings from others', so it must stay the same over restarts; clearers
+    /// whose scopes overlap should share it.
     #[arg(long, value_name = "NAME", default_value = "headroom-clearer")]
     pub lease_name: String,
     /// A holder silent for this many seconds has lost the Lease.
     #[arg(long, value_name = "SECS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(2..3600))]
     pub lease_secs: u32,
-    /// Put every node back, re-activate every task stopped, and exit: to be run before uninstalling.
+    /// Put every node back, re-activate every task stopped under the same Lease, and exit: to be run before uninstalling.
     #[arg(long)]
     pub put_back_all: bool,
 }
@@ -99,6 +100,14 @@ pub enum Trigger {
 
 /// A day: no clearing is meant to last longer, and it keeps stamps far from overflow.
 const MOST_SECS: f64 = 86_400.0;
+
+fn team(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if text.is_empty() || !text.chars().all(plain) {
+        return Err("expected names of namespaces, separated by commas".into());
+    }
+    Ok(text.to_owned())
+}
 
 fn secs(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

@@ -1,10 +1,10 @@
 //! The controller: holds the Lease, takes up what a predecessor left, starts clearings, sweeps.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -17,10 +17,12 @@ use super::facts::World;
 use super::handover;
 use super::health::{self, Health};
 use super::lease::{Elector, Gate};
-use super::live::Live;
+use super::live::{self, Live};
 use super::log::{Event, FailReason, Log};
-use super::state::State;
+use super::owner::Owner;
+use super::state::{CLEARING, State};
 use super::sweep;
+use super::workload::Workload;
 
 /// Passes come no closer than this, however much changes.
 const PASS: Duration = Duration::from_millis(50);
@@ -31,27 +33,46 @@ const IDLE_PASS: Duration = Duration::from_secs(1);
 /// A new leader first lets its watches catch up with what its predecessor wrote last.
 const CATCH_UP: Duration = Duration::from_secs(1);
 
-/// Runs the node clearer until SIGTERM or SIGINT, or until it loses its Lease.
+/// How the node clearer ended when nothing went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything is put back, or a controller was told to stop, which is how it ends.
+    Done,
+    /// Told to stop before everything was put back.
+    Interrupted,
+}
+
+/// The Lease is given up within this time, or its successor waits for its end.
+const RELEASE: Duration = Duration::from_secs(2);
+
+/// Runs the node clearer until SIGTERM or SIGINT, or until it loses its Lease. The first signal ends it, whatever it waits for.
 ///
 /// A clearing in progress stays as it is when it stops: the next process takes it up (or `--put-back-all` ends it).
 ///
 /// # Errors
 ///
-/// No usable kubeconfig, an address that cannot be bound, or the Lease lost.
-pub async fn run(args: Args) -> anyhow::Result<()> {
-    let mut config = kube::Config::infer()
-        .await
-        .context("no cluster to connect to: set KUBECONFIG to a kubeconfig file")?;
-    let agent = concat!("headroom-clearer/", env!("CARGO_PKG_VERSION"));
-    config.headers.push((
-        http::header::USER_AGENT,
-        http::HeaderValue::from_static(agent),
-    ));
-    let client = kube::Client::try_from(config).context("cannot use the kubeconfig")?;
-
+/// No usable kubeconfig, an address that cannot be bound, the Lease lost, or something that cannot be put back.
+pub async fn run(args: Args) -> anyhow::Result<Ended> {
     // Before anything is waited for: a stop must be heard at any time.
     let mut term = signal(SignalKind::terminate())?;
     let mut int = signal(SignalKind::interrupt())?;
+    let stopped = async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+    };
+    let mut stopped = std::pin::pin!(stopped);
+    let ended = if args.put_back_all {
+        Ended::Interrupted
+    } else {
+        Ended::Done
+    };
+    let (client, server) = tokio::select! {
+        biased;
+        () = &mut stopped => return Ok(ended),
+        connected = live::connect() => connected?,
+    };
     let health = Health::default();
     if let Some(address) = args.health_bind {
         health::serve(address, health.clone()).await?;
@@ -60,34 +81,38 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let args = Arc::new(args);
     let log = Log::stdout();
     let identity = format!("{}_{}", host_name(), std::process::id());
-    let put_back_all = args.put_back_all;
+    let api = tokio::select! {
+        biased;
+        () = &mut stopped => return Ok(ended),
+        api = Live::start(client, server, &args, gate.clone()) => api,
+    };
+    health.ready();
+    let mut elector = Elector::new(
+        api.clone(),
+        identity.clone(),
+        Owner::new(&args).lease().to_owned(),
+        args.lease_secs,
+        gate.clone(),
+        health,
+    );
     let work = async {
-        let api = Live::start(client, &args, gate.clone()).await;
-        health.ready();
-        let elector = Elector::new(
-            api.clone(),
-            identity.clone(),
-            args.lease_secs,
-            gate.clone(),
-            health,
-        );
-        let mut elector = elector;
         elector.acquire().await;
         log.write(api.now(), None, Event::Leading { identity });
-        let outcome = tokio::select! {
+        tokio::select! {
             biased;
-            _ = term.recv() => Ok(()),
-            _ = int.recv() => Ok(()),
             () = elector.keep() => Err(anyhow::anyhow!("the Lease was lost; stopping so that two never act")),
-            () = put_everything_back(&api, &log), if put_back_all => Ok(()),
-            () = drive(&api, &args, &log), if !put_back_all => Ok(()),
-        };
-        if outcome.is_ok() {
-            elector.release().await;
+            back = put_everything_back(&api, &args, &log), if args.put_back_all => back.map(|()| Ended::Done),
+            () = drive(&api, &args, &log), if !args.put_back_all => Ok(ended),
         }
-        outcome
     };
-    work.await
+    let outcome = tokio::select! {
+        biased;
+        () = &mut stopped => Ok(ended),
+        outcome = work => outcome,
+    };
+    // A Lease that was lost is not ours to release, and one that is not held costs no more than the look.
+    let _ = tokio::time::timeout(RELEASE, elector.release()).await;
+    outcome
 }
 
 /// Name of this machine, for the Lease.
@@ -101,8 +126,11 @@ pub async fn drive<A: Api>(api: &A, args: &Arc<Args>, log: &Log) {
     let mut controller = Controller {
         api: api.clone(),
         args: Arc::clone(args),
+        owner: Owner::new(args),
         log: log.clone(),
         running: HashMap::new(),
+        resting: HashMap::new(),
+        unreadable: HashSet::new(),
         finished: HashSet::new(),
         hopeless: HashSet::new(),
         tried: HashMap::new(),
@@ -123,9 +151,15 @@ pub async fn drive<A: Api>(api: &A, args: &Arc<Args>, log: &Log) {
 struct Controller<A: Api> {
     api: A,
     args: Arc<Args>,
+    owner: Owner,
     log: Log,
     /// Clearings in hand, by node.
     running: HashMap<String, State>,
+    /// Nodes cleared in vain by this process, and when: the annotation may not have come back by the watch yet, or may have
+    /// found no place.
+    resting: HashMap<String, Timestamp>,
+    /// Nodes whose clearing cannot be read, so that it is said once.
+    unreadable: HashSet<String>,
     /// Ids of clearings that have ended: the watch may still show them for a moment.
     finished: HashSet<String>,
     /// Requests for which no node was found, so that it is said once.
@@ -145,12 +179,15 @@ impl<A: Api> Controller<A> {
         self.resume(&world).await;
         self.start(&world);
         let running: Vec<State> = self.running.values().cloned().collect();
-        sweep::sweep(&self.api, &self.log, &world, &running).await;
+        sweep::sweep(&self.api, &self.log, &world, &self.owner, &running).await;
     }
 
     fn ended(&mut self, ended: Result<(String, bool), tokio::task::JoinError>) {
         match ended {
             Ok((node, in_vain)) => {
+                if in_vain {
+                    self.resting.insert(node.clone(), self.api.now());
+                }
                 if let Some(state) = self.running.remove(&node) {
                     *self.tried.entry(state.request.uid).or_insert(0) += u32::from(in_vain);
                     self.finished.insert(state.id);
@@ -162,17 +199,22 @@ impl<A: Api> Controller<A> {
         }
     }
 
-    /// Takes up clearings that an earlier process left.
+    /// Takes up clearings of this clearer's that an earlier process left.
     async fn resume(&mut self, world: &World) {
         for node in world.nodes.iter().map(|m| &m.node) {
             let name = node.name_any();
+            if !self.owner.has(node) {
+                continue;
+            }
             let state = match State::of(node) {
                 None => continue,
                 Some(Err(e)) => {
-                    tracing::warn!(
-                        node = name,
-                        "cannot read its clearing: {e}; leaving it alone"
-                    );
+                    if !self.running.contains_key(&name) && self.unreadable.insert(name.clone()) {
+                        tracing::warn!(
+                            node = name,
+                            "cannot read its {CLEARING}: {e}; leaving it alone; --put-back-all takes it off"
+                        );
+                    }
                     continue;
                 }
                 Some(Ok(state)) => state,
@@ -184,7 +226,7 @@ impl<A: Api> Controller<A> {
             let Ok(node) = self.api.get_node(&name).await else {
                 continue;
             };
-            let Some(Ok(state)) = State::of(&node) else {
+            let Some(Ok(state)) = State::of(&node).filter(|_| self.owner.has(&node)) else {
                 continue;
             };
             self.log.write(
@@ -203,20 +245,24 @@ impl<A: Api> Controller<A> {
         let waiting = decide::waiting(world, &self.args, now);
         self.hopeless
             .retain(|uid| waiting.iter().any(|r| r.target.uid == *uid));
+        let limit = self.args.time_limit();
+        self.resting
+            .retain(|_, since| now.duration_since(*since).unsigned_abs() < limit);
         for request in waiting {
             let room = self.running.len() < self.args.max_clearings as usize;
             let tried = self.tried.get(&request.target.uid).copied().unwrap_or(0);
             if !room || tried >= self.args.attempts || self.is_served(world, &request) {
                 continue;
             }
-            let taken: HashSet<String> = self.running.keys().cloned().collect();
+            let busy = self.running.keys().chain(self.resting.keys());
+            let taken: HashSet<String> = busy.cloned().collect();
             match decide::choose(world, &request, &self.args, now, &taken, &mut spoken_for) {
                 Some(choice) => {
                     self.hopeless.remove(&request.target.uid);
                     let node = choice.node.name_any();
-                    let limit = self.args.time_limit();
                     let strategy = self.args.strategy;
                     let state = State::begin(
+                        &self.owner,
                         &node,
                         request.target,
                         request.priority,
@@ -239,18 +285,27 @@ impl<A: Api> Controller<A> {
         }
     }
 
-    /// True if a clearing is in hand for the request: under its own name, or for the Workload of its pod.
+    /// True if a clearing is in hand for the request, under its own name or for the Workload of its pod: here, or at another
+    /// clearer whose scope overlaps, as long as that one's time is not up.
     fn is_served(&self, world: &World, request: &Request) -> bool {
-        self.running.values().any(|state| {
-            let pod = || {
-                world
-                    .pods
-                    .iter()
-                    .find(|p| p.metadata.uid.as_ref() == Some(&request.target.uid))
-            };
+        let now = self.api.now();
+        let pod = || {
+            world
+                .pods
+                .iter()
+                .find(|p| p.metadata.uid.as_ref() == Some(&request.target.uid))
+        };
+        let is_for = |state: &State| {
             state.request.uid == request.target.uid
                 || pod().is_some_and(|p| handover::is_requests(world, &state.request, p))
-        })
+        };
+        let elsewhere = || {
+            let others = world.nodes.iter().map(|m| &m.node);
+            let others = others.filter(|node| !self.owner.has(node));
+            let mut states = others.filter_map(|node| State::of(node)?.ok());
+            states.any(|state| state.deadline > now && is_for(&state))
+        };
+        self.running.values().any(is_for) || elsewhere()
     }
 
     fn say_no_candidate(&mut self, request: &Request) {
@@ -282,19 +337,40 @@ impl<A: Api> Controller<A> {
     }
 }
 
-/// Ends every clearing, gives every stopped Workload back, and returns when nothing is left.
-pub async fn put_everything_back<A: Api>(api: &A, log: &Log) {
+/// Ends every clearing of this clearer's, gives every Workload it stopped back, and returns when nothing is left.
+///
+/// # Errors
+///
+/// What could not be put back, for the operator to do.
+pub async fn put_everything_back<A: Api>(api: &A, args: &Args, log: &Log) -> anyhow::Result<()> {
     tokio::time::sleep(CATCH_UP).await;
+    let owner = Owner::new(args);
     let mut changes = api.changes();
+    let mut left_over: BTreeMap<String, String> = BTreeMap::new();
     loop {
         let world = api.world();
-        let mut left = world.workloads.iter().any(|w| w.stopped_by.is_some());
+        let stopped = |w: &Workload| {
+            let by = w.stopped_by.as_ref();
+            by.is_some_and(|id| owner.has_id(&world, id))
+        };
+        let mut left = world.workloads.iter().any(|w| stopped(w));
         for node in world.nodes.iter().map(|m| &m.node) {
-            let Some(Ok(state)) = State::of(node) else {
+            let name = node.name_any();
+            if !owner.has(node) || left_over.contains_key(&name) {
                 continue;
+            }
+            let state = match State::of(node) {
+                None => continue,
+                Some(Ok(state)) => state,
+                Some(Err(_)) => {
+                    left = true;
+                    if let Err(complaint) = clearing::put_back_unreadable(api, &name).await {
+                        left_over.insert(name, complaint);
+                    }
+                    continue;
+                }
             };
             left = true;
-            let name = node.name_any();
             let secs = api.now().duration_since(state.started).as_secs_f64();
             let event = Event::Failed {
                 reason: FailReason::Ordered,
@@ -305,9 +381,11 @@ pub async fn put_everything_back<A: Api>(api: &A, log: &Log) {
             handover::release(api, &state, false).await;
             clearing::put_back(api, log, &name, &state, false).await;
         }
-        sweep::sweep(api, log, &world, &[]).await;
+        sweep::sweep(api, log, &world, &owner, &[]).await;
         if !left {
-            return;
+            let complaints: Vec<String> = left_over.into_values().collect();
+            anyhow::ensure!(complaints.is_empty(), complaints.join("; "));
+            return Ok(());
         }
         let _ = tokio::time::timeout(IDLE_PASS, changes.changed()).await;
     }

@@ -11,6 +11,7 @@ use kube::core::SelectorExt as _;
 
 use super::args::{Args, Trigger};
 use super::facts::{self, Machine, World};
+use super::owner;
 use super::state::{ATTEMPTS, CLEARED_NODE, CLEARING, FAILED_AT, RequestKind, RequestRef};
 use super::workload::Workload;
 
@@ -223,6 +224,7 @@ fn is_candidate(machine: &Machine, request: &Request, args: &Args, now: Timestam
         && facts::is_ready(node)
         && !facts::is_cordoned(node)
         && !node.annotations().contains_key(CLEARING)
+        && owner::reservation(node).is_none()
         && !failed_lately
         && facts::fits(&request.spec, node)
         && machine.cards.count == request.cards

@@ -6,6 +6,7 @@
 //! does not go elsewhere any more.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -13,7 +14,7 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::api::{Api, ApiError, persist};
-use super::clearing::Halt;
+use super::clearing::{Halt, check_guard};
 use super::facts::{self, World};
 use super::log::FailReason;
 use super::state::{ATTEMPTS, CLEARED_NODE, CLEARING, PINNED_BY, RequestKind, RequestRef, State};
@@ -70,8 +71,9 @@ pub fn status(world: &World, request: &RequestRef) -> RequestStatus {
     }
 }
 
-/// Returns when the clearing has lost its point: time is up, the node or the request is gone, or landed elsewhere.
-pub async fn halted<A: Api>(api: A, state: State, node: String) -> Halt {
+/// Returns when the clearing has lost its point: time is up, the node or the request is gone, or landed elsewhere; or its
+/// hold: once it is `guarded`, its annotation or guard is no longer on the node.
+pub async fn halted<A: Api>(api: A, state: State, node: String, guarded: Arc<AtomicBool>) -> Halt {
     let mut changes = api.changes();
     loop {
         let world = api.world();
@@ -84,6 +86,11 @@ pub async fn halted<A: Api>(api: A, state: State, node: String) -> Halt {
                 return Halt::new(FailReason::LandedElsewhere, elsewhere);
             }
             RequestStatus::Bound(..) | RequestStatus::Waiting(_) => {}
+        }
+        if guarded.load(Ordering::Relaxed)
+            && let Err(halt) = check_guard(&api, &node, &state).await
+        {
+            return halt;
         }
         let left = state.deadline.duration_since(api.now());
         if left.is_zero() || left.is_negative() {
@@ -184,7 +191,16 @@ pub async fn release<A: Api>(api: &A, state: &State, in_vain: bool) {
             .get(ATTEMPTS)
             .and_then(|v| v.parse().ok())
             .unwrap_or(0_u32);
-        let mut patch = unpin_patch(pod);
+        // Another clearing's pin is not this one's to take.
+        let ours = pod
+            .annotations()
+            .get(CLEARING)
+            .is_none_or(|id| *id == state.id);
+        let mut patch = if ours {
+            unpin_patch(pod)
+        } else {
+            json!({ "metadata": { "annotations": {} } })
+        };
         if in_vain {
             patch["metadata"]["annotations"][ATTEMPTS] = json!((tried + 1).to_string());
         }

@@ -23,7 +23,7 @@ impl Gate {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    fn set(&self, until: Option<Instant>) {
+    pub(super) fn set(&self, until: Option<Instant>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = until;
     }
 }
@@ -32,19 +32,32 @@ impl Gate {
 pub struct Elector<A> {
     api: A,
     identity: String,
+    /// Namespace and name of the Lease, for people.
+    lease: String,
     secs: u32,
     gate: Gate,
     health: Health,
+    /// What was said last about a Lease that cannot be had, so that it is said once.
+    said: Option<String>,
     /// The foreign record seen last, and when it was first seen by this process's clock.
     seen: Option<(LeaseSpec, Instant)>,
 }
 
 impl<A: Api> Elector<A> {
     /// For a Lease of `secs` seconds.
-    pub fn new(api: A, identity: String, secs: u32, gate: Gate, health: Health) -> Self {
+    pub fn new(
+        api: A,
+        identity: String,
+        lease: String,
+        secs: u32,
+        gate: Gate,
+        health: Health,
+    ) -> Self {
         Self {
             api,
             identity,
+            lease,
+            said: None,
             secs,
             gate,
             health,
@@ -83,6 +96,19 @@ impl<A: Api> Elector<A> {
         }
     }
 
+    /// What was last said of the wait for the Lease; `None` while it is held.
+    #[cfg(test)]
+    pub fn waits_for(&self) -> Option<&str> {
+        self.said.as_deref()
+    }
+
+    fn say(&mut self, what: String) {
+        if self.said.as_ref() != Some(&what) {
+            tracing::warn!("{what}");
+            self.said = Some(what);
+        }
+    }
+
     fn part(&self, of: u32) -> Duration {
         Duration::from_secs(u64::from(self.secs)) / of
     }
@@ -96,19 +122,30 @@ impl<A: Api> Elector<A> {
             Ok(Ok(true)) => {
                 self.gate.set(Some(begun + self.part(3) * 2));
                 self.health.beat(self.part(1));
+                self.said = None;
                 true
             }
             Ok(Ok(false)) => {
                 self.gate.set(None);
                 self.health.beat(self.part(1));
+                let seen = self.seen.as_ref();
+                let holder = seen.and_then(|(spec, _)| spec.holder_identity.clone());
+                self.say(format!(
+                    "waiting for the Lease {}, held by {}",
+                    self.lease,
+                    holder.unwrap_or_default()
+                ));
                 false
             }
             Ok(Err(e)) => {
-                tracing::warn!("Lease: {e}");
+                self.say(format!("Lease {}: {e}; trying again", self.lease));
                 false
             }
             Err(_) => {
-                tracing::warn!("Lease: no answer in time");
+                self.say(format!(
+                    "Lease {}: no answer in time; trying again",
+                    self.lease
+                ));
                 false
             }
         }

@@ -1,8 +1,10 @@
 //! The real cluster: watches held in memory, calls through kube's client.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::error::Error as _;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
@@ -12,7 +14,7 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event};
-use kube::{Client, ResourceExt as _};
+use kube::{Client, Config, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -22,9 +24,57 @@ use super::args::{Args, Trigger};
 use super::facts::{self, Machine, World};
 use super::lease::Gate;
 use super::workload::{self, Quota, Workload};
+use crate::out;
 
 /// Key of a cached object: namespace (empty for cluster-wide ones) and name.
 type Key = (String, String);
+
+/// An API server silent for so long is said to be waited for.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// The cluster that `KUBECONFIG` or the pod's service account names, and its API server's address.
+///
+/// # Errors
+///
+/// Neither can be used, in one line.
+pub async fn connect() -> anyhow::Result<(Client, String)> {
+    let config = Config::infer().await.map_err(|e| {
+        // Only the kubeconfig's half: who is in a pod has the other.
+        let why = e
+            .source()
+            .map_or_else(|| e.to_string(), ToString::to_string);
+        let why = first_line(&why);
+        match std::env::var("KUBECONFIG") {
+            Ok(path) if !path.is_empty() => anyhow::anyhow!("cannot use KUBECONFIG={path}: {why}"),
+            _ => anyhow::anyhow!(
+                "no cluster to connect to ({why}); set KUBECONFIG to a kubeconfig file"
+            ),
+        }
+    })?;
+    let server = config.cluster_url.to_string();
+    let client = client(config).map_err(|e| {
+        anyhow::anyhow!("cannot use the kubeconfig: {}", first_line(&e.to_string()))
+    })?;
+    Ok((client, server))
+}
+
+/// A client that hands every answer on.
+fn client(mut config: Config) -> Result<Client, kube::Error> {
+    let agent = concat!("headroom-clearer/", env!("CARGO_PKG_VERSION"));
+    config.headers.push((
+        http::header::USER_AGENT,
+        http::HeaderValue::from_static(agent),
+    ));
+    // Retries would hide for minutes that a PodDisruptionBudget holds an eviction back (429). What is worth another try is
+    // tried again by whoever called.
+    config.default_retry = false;
+    Client::try_from(config)
+}
+
+fn first_line(text: &str) -> &str {
+    let mut lines = text.lines().map(str::trim);
+    lines.find(|line| !line.is_empty()).unwrap_or_default()
+}
 
 /// What the watches hold, each object already reduced to what clearing reads.
 #[derive(Default)]
@@ -44,20 +94,18 @@ pub struct Live {
     client: Client,
     gate: Gate,
     lease: (String, String),
+    /// Address of the API server, for people.
+    server: Arc<str>,
+    /// What has been said of failing watches since one last recovered, so that it is said once.
+    said: Arc<Mutex<HashSet<String>>>,
     caches: Arc<Mutex<Caches>>,
     changes: watch::Sender<u64>,
 }
 
 impl Live {
     /// Starts the watches and returns once each has delivered its first list.
-    pub async fn start(client: Client, args: &Args, gate: Gate) -> Self {
-        let live = Self {
-            client: client.clone(),
-            gate,
-            lease: (args.lease_namespace.clone(), args.lease_name.clone()),
-            caches: Arc::default(),
-            changes: watch::Sender::new(0),
-        };
+    pub async fn start(client: Client, server: String, args: &Args, gate: Gate) -> Self {
+        let live = Self::new(client.clone(), &server, args, gate);
         let (card, node_card) = (args.card_resource.clone(), args.card_resource.clone());
         let nodes = live.follow(
             kube::Api::<Node>::all(client.clone()),
@@ -100,11 +148,43 @@ impl Live {
                 move |object| Some(Quota::read(&object, &card)),
             ));
         }
-        for mut first in first_lists {
-            // The sender lives as long as its watch, which never ends.
-            let _ = first.wait_for(|delivered| *delivered).await;
+        let delivered = async {
+            for mut first in first_lists {
+                // The sender lives as long as its watch, which never ends.
+                let _ = first.wait_for(|delivered| *delivered).await;
+            }
+        };
+        let mut delivered = std::pin::pin!(delivered);
+        if tokio::time::timeout(SILENCE, &mut delivered).await.is_err() {
+            if live.said().is_empty() {
+                live.complain("no answer yet");
+            }
+            delivered.await;
         }
         live
+    }
+
+    fn new(client: Client, server: &str, args: &Args, gate: Gate) -> Self {
+        Self {
+            client,
+            gate,
+            lease: (args.lease_namespace.clone(), args.lease_name.clone()),
+            server: server.into(),
+            said: Arc::default(),
+            caches: Arc::default(),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    fn said(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says once what is wrong with the API server.
+    fn complain(&self, what: &str) {
+        if self.said().insert(what.to_owned()) {
+            tracing::warn!("waiting for the API server {}: {what}", self.server);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Caches> {
@@ -129,7 +209,13 @@ impl Live {
                 .default_backoff()
                 .boxed();
             let mut fresh = HashMap::new();
+            let mut failing = false;
             while let Some(event) = events.next().await {
+                // `Init` comes before anything has been asked.
+                if failing && !matches!(event, Ok(Event::Init) | Err(_)) {
+                    failing = false;
+                    this.said().clear();
+                }
                 match event {
                     Ok(Event::Init) => fresh = HashMap::new(),
                     Ok(Event::InitApply(object)) => {
@@ -153,7 +239,10 @@ impl Live {
                         let key = key(&object);
                         this.change(|caches| drop(cache(caches).remove(&key)));
                     }
-                    Err(e) => tracing::warn!("watch: {e}"),
+                    Err(e) => {
+                        failing = true;
+                        this.complain(&out::in_one(&e.into()));
+                    }
                 }
             }
         });
@@ -325,5 +414,45 @@ impl From<kube::Error> for ApiError {
             }
             _ => Self::Transient(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::http::StatusCode;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_eviction_that_a_budget_holds_back_is_answered_at_once() {
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        // As kube-apiserver answers.
+        let held = || async {
+            ASKED.fetch_add(1, Ordering::Relaxed);
+            let status = json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "message": "Cannot evict pod as it would violate the pod's disruption budget.",
+                "reason": "TooManyRequests", "code": 429,
+                "details": {"causes": [{"reason": "DisruptionBudget", "message": "needs 1"}]},
+            });
+            (StatusCode::TOO_MANY_REQUESTS, axum::Json(status))
+        };
+        let path = "/api/v1/namespaces/bare/pods/held/eviction";
+        let app = axum::Router::new().route(path, axum::routing::post(held));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        let gate = Gate::default();
+        gate.set(Some(Instant::now() + Duration::from_hours(1)));
+        let client = client(Config::new(server.parse().unwrap())).unwrap();
+        let live = Live::new(client, &server, &crate::clearer::tests::plain(), gate);
+        assert_eq!(
+            live.evict("bare", "held", "u1").await,
+            Err(ApiError::Budget)
+        );
+        assert_eq!(ASKED.load(Ordering::Relaxed), 1);
     }
 }

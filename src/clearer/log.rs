@@ -75,7 +75,14 @@ pub enum Event {
         #[serde(flatten)]
         victim: StoppedTask,
     },
-    /// A `PodDisruptionBudget` forbids an eviction for now; it is tried again.
+    /// A task was told to stop and the answer is not known: it failed, came too late or was waited for no longer. The task may be
+    /// stopping or not; a `stopped` of the same task may follow.
+    StopUnanswered {
+        /// The task and what it loses if it stops.
+        #[serde(flatten)]
+        victim: StoppedTask,
+    },
+    /// A `PodDisruptionBudget` forbids an eviction for now; it is tried again. Said once a pod.
     BudgetHolds {
         /// Namespace of the pod.
         victim_namespace: String,
@@ -158,6 +165,8 @@ pub enum FailReason {
     NodeGone,
     /// The node is not as it was when it was chosen, or somebody else changed it meanwhile.
     NodeChanged,
+    /// The clearing's annotation or guard was taken off the node by somebody else.
+    GuardLost,
     /// A task that must not be stopped came in.
     Blocked,
     /// The API server refuses a call.

@@ -17,6 +17,7 @@ mod health;
 mod lease;
 mod live;
 pub mod log;
+mod owner;
 mod selector;
 mod state;
 mod strategy;
@@ -27,4 +28,4 @@ mod workload;
 mod tests;
 
 pub use args::{Args, StrategyKind, Trigger};
-pub use control::run;
+pub use control::{Ended, run};

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
 use kube::ResourceExt as _;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::args::StrategyKind;
+use super::owner::Owner;
 
 /// On a node: the clearing in progress, a [`State`]. On a Workload it stopped and on the request's pod: its id.
 pub const CLEARING: &str = "headroom.dev/clearing";
@@ -73,6 +73,9 @@ pub enum Phase {
 pub struct State {
     /// Id of the clearing: value of the reservation taint.
     pub id: String,
+    /// Namespace and name of the Lease of the clearer that began it; none from a version that named no owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// For whom.
     pub request: RequestRef,
     /// The request's priority: nothing above it is stopped.
@@ -96,6 +99,7 @@ impl State {
     /// A clearing that begins now.
     #[must_use]
     pub fn begin(
+        owner: &Owner,
         node: &str,
         request: RequestRef,
         priority: i32,
@@ -104,13 +108,9 @@ impl State {
         limit: std::time::Duration,
     ) -> Self {
         let seed = format!("{} {node} {}", request.uid, now.as_nanosecond());
-        let digest = Sha256::digest(seed);
-        // 48 bits, in lower-case hex: valid as a taint's value, and short enough to read out.
-        let id = digest[..6]
-            .iter()
-            .fold(String::new(), |id, byte| format!("{id}{byte:02x}"));
         Self {
-            id,
+            id: owner.new_id(&seed),
+            owner: Some(owner.lease().to_owned()),
             request,
             priority,
             strategy,

@@ -10,18 +10,20 @@ use super::api::{Api, ApiError};
 use super::facts::{self, World};
 use super::handover;
 use super::log::{Event, Log};
-use super::state::{CLEARING, RESERVED, RequestKind, State};
+use super::owner::{self, Owner};
+use super::state::{CLEARING, RequestKind, State};
 use super::workload::Workload;
 
-/// One pass. `running` are the clearings that this process has in hand.
-pub async fn sweep<A: Api>(api: &A, log: &Log, world: &World, running: &[State]) {
+/// One pass over what is this clearer's. `running` are the clearings that this process has in hand.
+pub async fn sweep<A: Api>(api: &A, log: &Log, world: &World, owner: &Owner, running: &[State]) {
     let ids: HashSet<&str> = running.iter().map(|s| s.id.as_str()).collect();
     for workload in &world.workloads {
         let Some(id) = &workload.stopped_by else {
             continue;
         };
         let clearing = running.iter().find(|s| s.id == *id);
-        if is_safe(world, workload, clearing) {
+        let ours = clearing.is_some() || owner.has_id(world, id);
+        if ours && is_safe(world, workload, clearing) {
             reactivate(api, log, workload, id).await;
         }
     }
@@ -29,7 +31,7 @@ pub async fn sweep<A: Api>(api: &A, log: &Log, world: &World, running: &[State])
         let orphan = pod
             .annotations()
             .get(CLEARING)
-            .is_some_and(|id| !ids.contains(id.as_str()));
+            .is_some_and(|id| !ids.contains(id.as_str()) && owner.has_id(world, id));
         if orphan {
             let patch = handover::unpin_patch(pod);
             let namespace = pod.namespace().unwrap_or_default();
@@ -37,10 +39,15 @@ pub async fn sweep<A: Api>(api: &A, log: &Log, world: &World, running: &[State])
         }
     }
     for node in world.nodes.iter().map(|m| &m.node) {
-        let reserved = facts::taints(node).iter().any(|t| t.key == RESERVED);
-        if reserved && !node.annotations().contains_key(CLEARING) {
+        let Some(taint) = owner::reservation(node) else {
+            continue;
+        };
+        // Of a clearing in hand it is a guard whose annotation is gone, which the clearing sees to itself.
+        let in_hand = taint.value.as_deref().is_some_and(|id| ids.contains(id));
+        let alone = !node.annotations().contains_key(CLEARING) && !in_hand;
+        if alone && owner.has_reservation(node, taint) {
             let mut taints = facts::taints(node).to_vec();
-            taints.retain(|t| t.key != RESERVED);
+            taints.retain(|t| t != taint);
             let patch = json!({
                 "metadata": { "resourceVersion": node.metadata.resource_version },
                 "spec": { "taints": taints },

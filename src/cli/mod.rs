@@ -138,10 +138,10 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             extender::run(args).await?;
             Ok(Exit::Done)
         }
-        Command::Clearer(args) => {
-            clearer::run(args).await?;
-            Ok(Exit::Done)
-        }
+        Command::Clearer(args) => Ok(match clearer::run(args).await? {
+            clearer::Ended::Done => Exit::Done,
+            clearer::Ended::Interrupted => Exit::Interrupted,
+        }),
         Command::Doctor => Ok(doctor(&place).await),
         Command::List => {
             experiments::list()?;

@@ -287,6 +287,8 @@ fn log_to_stderr(verbosity: i32) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter.unwrap_or_else(|_| format!("warn,headroom={level}").into()))
         .with_writer(std::io::stderr)
+        // It would say so on standard error, and panic, when standard error cannot be written.
+        .log_internal_errors(false)
         .with_ansi(false)
         .try_init();
 }

@@ -7,10 +7,14 @@ use jiff::Timestamp;
 use super::landings::is_workload_of;
 use crate::observer::latency::{Sample, distribution};
 use crate::plan::Via;
-use crate::run_folder::decision::{REACTIVATED, STOPPED};
+use crate::run_folder::decision::{REACTIVATED, STOP_UNANSWERED, STOPPED};
 use crate::run_folder::{
     Attempt, AttemptEnd, Bill, Decision, Outcome, Percentile, Record, RunSummary, Stop, StoppedBy,
 };
+
+/// A stop without an answer may have been carried out up to this long before or after that was written down: the clearer
+/// gives up after 5 s, and an API server may wait as long again for a webhook.
+const UNANSWERED_SECS: f64 = 10.0;
 
 /// Writes the run's stops, and each team's bill, into its summary. `decisions` are the clearer's; empty without one. `zero` is
 /// the wall-clock time at which the run's clock started.
@@ -38,6 +42,19 @@ pub fn stops(
 ) -> Vec<Stop> {
     let stopped = decisions.iter().filter(|d| d.event == STOPPED);
     let told: HashSet<&str> = stopped.filter_map(|d| d.victim_uid.as_deref()).collect();
+    // Told, answer unknown: the clearer's only if the task did stop then.
+    let heard_of = |attempt: &Attempt| {
+        let at = attempt.stopped_secs().or(attempt.released_secs);
+        attempt.end == AttemptEnd::Evicted
+            && decisions.iter().any(|d| {
+                let near = |at: f64| (d.secs(zero) - at).abs() <= UNANSWERED_SECS;
+                d.event == STOP_UNANSWERED
+                    && d.victim_uid.is_some()
+                    && d.victim_uid == attempt.pod_uid
+                    && at.is_some_and(near)
+            })
+    };
+    let heard_of = &heard_of;
     let mut all: Vec<Stop> = records
         .iter()
         .flat_map(|record| {
@@ -48,7 +65,9 @@ pub fn stops(
                 .filter(|(_, a)| matches!(a.end, AttemptEnd::Preempted | AttemptEnd::Evicted));
             taken.map(move |(i, attempt)| {
                 let uid = attempt.pod_uid.as_deref();
-                let cleared = uid.is_some_and(|uid| told.contains(uid)) || given_back.contains(&i);
+                let cleared = uid.is_some_and(|uid| told.contains(uid))
+                    || given_back.contains(&i)
+                    || heard_of(attempt);
                 stop(record, i, cleared, end_secs)
             })
         })

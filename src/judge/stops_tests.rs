@@ -174,3 +174,25 @@ fn a_stop_that_nobody_wrote_down_is_the_clearer_s_if_it_gave_the_workload_back()
     let all = until_100(&preempted, &[back("job-a-1a2b3", 45)]);
     assert_eq!(all[0].by, StoppedBy::Kueue);
 }
+
+#[test]
+fn a_stop_without_an_answer_is_the_clearer_s_only_if_the_task_stopped_then() {
+    let unanswered = |secs: i64| -> Decision {
+        let time = zero() + jiff::SignedDuration::from_secs(secs);
+        let line =
+            format!(r#"{{"time":"{time}","event":"stop-unanswered","victim_uid":"vision/a"}}"#);
+        serde_json::from_str(&line).unwrap()
+    };
+    let by = |end: AttemptEnd, secs: i64| {
+        let all = until_100(&[stopped("a", end)], &[unanswered(secs)]);
+        all.iter().map(|s| s.by).collect::<Vec<_>>()
+    };
+    // It stopped at 40 s.
+    assert_eq!(by(AttemptEnd::Evicted, 42), [StoppedBy::Clearer]);
+    assert_eq!(by(AttemptEnd::Evicted, 20), [StoppedBy::Other]);
+    assert_eq!(by(AttemptEnd::Evicted, 60), [StoppedBy::Other]);
+    assert_eq!(by(AttemptEnd::Preempted, 42), [StoppedBy::Kueue]);
+    // One that went to its end was not stopped at all.
+    let ran = [done("vision", "a", 1, 10.0, 40.0)];
+    assert!(until_100(&ran, &[unanswered(38)]).is_empty());
+}

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub const CHOSEN: &str = "chosen";
 /// Event of a line: a task was told to stop.
 pub const STOPPED: &str = "stopped";
+/// Event of a line: a task was told to stop, and whether it will is not known.
+pub const STOP_UNANSWERED: &str = "stop-unanswered";
 /// Event of a line: the machine is its request's, and only its request's.
 pub const HANDED_OVER: &str = "handed-over";
 
@@ -32,7 +34,7 @@ pub struct Decision {
     /// Which clearing; none for what concerns the clearer itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clearing: Option<ClearingRef>,
-    /// UID of the pod that was told to stop, of [`STOPPED`].
+    /// UID of the pod that was told to stop, of [`STOPPED`] and [`STOP_UNANSWERED`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub victim_uid: Option<String>,
     /// Its namespace, of [`STOPPED`] and [`REACTIVATED`].
@@ -98,18 +100,22 @@ mod tests {
         );
         let zero = "2026-01-01T00:00:00Z".parse().unwrap();
         assert!((over.secs(zero) - 10.25).abs() < 1e-9);
-        let stopped = read(Event::Stopped {
-            victim: StoppedTask {
-                victim_namespace: "vision".into(),
-                victim_pod: "p".into(),
-                victim_uid: "v1".into(),
-                workload: None,
-                priority: 0,
-                cards: 1.0,
-                age_secs: 60.0,
-                card_seconds: 60.0,
-            },
+        let victim = StoppedTask {
+            victim_namespace: "vision".into(),
+            victim_pod: "p".into(),
+            victim_uid: "v1".into(),
+            workload: None,
+            priority: 0,
+            cards: 1.0,
+            age_secs: 60.0,
+            card_seconds: 60.0,
+        };
+        let unanswered = read(Event::StopUnanswered {
+            victim: victim.clone(),
         });
+        assert_eq!(unanswered.event, STOP_UNANSWERED);
+        assert_eq!(unanswered.victim_uid.as_deref(), Some("v1"));
+        let stopped = read(Event::Stopped { victim });
         assert_eq!(stopped.event, STOPPED);
         assert_eq!(stopped.victim_uid.as_deref(), Some("v1"));
         let again = read(Event::Reactivated {

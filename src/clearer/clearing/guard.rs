@@ -1,8 +1,10 @@
 //! The node's half: keeping new tasks away, giving the node to the request, putting it back.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
@@ -11,6 +13,7 @@ use super::{Clearing, Halt, tag};
 use crate::clearer::api::{Api, ApiError, persist};
 use crate::clearer::facts;
 use crate::clearer::log::{Event, FailReason, Log};
+use crate::clearer::owner;
 use crate::clearer::state::{CLEARED_FOR, CLEARING, FAILED_AT, Phase, RESERVED, State};
 
 /// Taint that the node lifecycle controller adds to cordoned nodes.
@@ -32,7 +35,7 @@ impl<A: Api> Clearing<A> {
     ///
     /// The node is gone, or somebody else cordoned or claimed it since it was chosen.
     pub async fn guard(&mut self, guard: Guard, listed: Vec<String>) -> Result<(), Halt> {
-        if self.guarded {
+        if self.is_guarded() {
             return Ok(());
         }
         self.state.cordoned = guard == Guard::Cordon;
@@ -44,7 +47,10 @@ impl<A: Api> Clearing<A> {
             if ours {
                 break;
             }
-            if facts::is_cordoned(&self.node) || self.node.annotations().contains_key(CLEARING) {
+            if facts::is_cordoned(&self.node)
+                || self.node.annotations().contains_key(CLEARING)
+                || owner::reservation(&self.node).is_some()
+            {
                 return Err(Halt::new(
                     FailReason::NodeChanged,
                     "somebody else holds the node",
@@ -60,7 +66,7 @@ impl<A: Api> Clearing<A> {
             }
             self.write_node(&patch).await?;
         }
-        self.guarded = true;
+        self.guarded.store(true, Ordering::Relaxed);
         self.say(Event::Guarded);
         Ok(())
     }
@@ -68,31 +74,23 @@ impl<A: Api> Clearing<A> {
     /// Replaces whatever guards the node by the reservation: the node's half of the hand-over.
     pub(super) async fn give_node(&mut self) -> Result<(), Halt> {
         let cordoned = self.state.cordoned;
-        self.state.phase = Phase::HandedOver;
-        self.state.cordoned = false;
+        let handed = State {
+            phase: Phase::HandedOver,
+            cordoned: false,
+            ..self.state.clone()
+        };
         loop {
+            stands(&self.node, &self.state).map_err(|why| Halt::new(FailReason::GuardLost, why))?;
             let there = State::of(&self.node).and_then(Result::ok);
-            match there {
-                Some(s) if s.id != self.state.id => {
-                    return Err(Halt::new(
-                        FailReason::NodeChanged,
-                        "another clearing holds the node",
-                    ));
-                }
-                None => {
-                    return Err(Halt::new(
-                        FailReason::NodeChanged,
-                        "the node's annotation was taken away",
-                    ));
-                }
-                Some(s) if s.phase == Phase::HandedOver => return Ok(()),
-                Some(_) => {}
+            if there.is_some_and(|s| s.phase == Phase::HandedOver) {
+                self.state = handed;
+                return Ok(());
             }
             let request = &self.state.request;
             let mut taints = with_taint(&self.node, self.state.taint());
             let mut patch = node_patch(&self.node);
             patch["metadata"]["annotations"] = json!({
-                CLEARING: self.state.text(),
+                CLEARING: handed.text(),
                 CLEARED_FOR: format!("{}/{} {}", request.namespace, request.name, request.uid),
             });
             if cordoned {
@@ -118,32 +116,52 @@ impl<A: Api> Clearing<A> {
     }
 }
 
+/// Whether a node still carries a clearing and what guards it; if not, why not.
+fn stands(node: &Node, state: &State) -> Result<(), &'static str> {
+    let there = match State::of(node) {
+        Some(Ok(there)) if there.id == state.id => there,
+        Some(Ok(_)) => return Err("another clearing stands on the node"),
+        Some(Err(_)) => return Err("the node's annotation was overwritten"),
+        None => return Err("the node's annotation was taken away"),
+    };
+    // By what the node says: the hand-over changes the guard and the annotation in one write.
+    let guarded = if there.cordoned {
+        facts::is_cordoned(node)
+    } else {
+        facts::taints(node).contains(&there.taint())
+    };
+    if guarded {
+        Ok(())
+    } else {
+        Err("the node's cordon or taint was taken away")
+    }
+}
+
+/// Checks that a clearing's annotation and guard still stand on its node.
+///
+/// # Errors
+///
+/// They do not, and the node itself says so: the watch may be behind what was written a moment ago.
+pub async fn check_guard<A: Api>(api: &A, node: &str, state: &State) -> Result<(), Halt> {
+    let seen = api.world();
+    if seen.node(node).is_none_or(|n| stands(n, state).is_ok()) {
+        return Ok(());
+    }
+    match api.get_node(node).await {
+        Ok(found) => stands(&found, state).map_err(|why| Halt::new(FailReason::GuardLost, why)),
+        // Not known: the next pass asks again. A node that is gone is the watch's to tell.
+        Err(_) => Ok(()),
+    }
+}
+
 /// Puts a node back as it was before its clearing. Tries until it has succeeded, or the node is gone, or the Lease is.
 pub async fn put_back<A: Api>(api: &A, log: &Log, node: &str, state: &State, in_vain: bool) {
     loop {
         let written = match persist(|| api.get_node(node)).await {
             Ok(found) => {
-                let there = State::of(&found).and_then(Result::ok);
-                let ours = there.filter(|s| s.id == state.id);
-                let reserved = facts::taints(&found).iter().any(|t| *t == state.taint());
-                if ours.is_none() && !reserved {
+                let Some(patch) = undo(&found, state, in_vain, api.now()) else {
                     return;
-                }
-                let mut taints = facts::taints(&found).to_vec();
-                taints.retain(|t| *t != state.taint());
-                let mut patch = node_patch(&found);
-                patch["spec"] = json!({});
-                if let Some(ours) = ours {
-                    patch["metadata"]["annotations"] = json!({
-                        CLEARING: null,
-                        FAILED_AT: in_vain.then(|| api.now().to_string()),
-                    });
-                    if ours.cordoned {
-                        taints.retain(|t| t.key != CORDON_TAINT);
-                        patch["spec"]["unschedulable"] = json!(false);
-                    }
-                }
-                patch["spec"]["taints"] = json!(taints);
+                };
                 persist(|| api.patch_node(node, &patch)).await.map(drop)
             }
             Err(e) => Err(e),
@@ -161,6 +179,81 @@ pub async fn put_back<A: Api>(api: &A, log: &Log, node: &str, state: &State, in_
                 tokio::time::sleep(Duration::from_secs(5)).await;
             }
         }
+    }
+}
+
+/// The patch that takes off a node what its clearing put there; `None` if nothing of it is left.
+fn undo(found: &Node, state: &State, in_vain: bool, now: Timestamp) -> Option<Value> {
+    let there = State::of(found);
+    let ours = match &there {
+        Some(Ok(s)) if s.id != state.id => None,
+        Some(Ok(s)) => Some(s.cordoned),
+        // Taken away or overwritten: what this process remembers has to do.
+        Some(Err(_)) | None => Some(state.cordoned && facts::is_cordoned(found)),
+    };
+    let reserved = facts::taints(found).contains(&state.taint());
+    let says_so = matches!(&there, Some(Ok(s)) if s.id == state.id);
+    if !says_so && !reserved && ours != Some(true) {
+        return None;
+    }
+    let mut taints = facts::taints(found).to_vec();
+    taints.retain(|t| *t != state.taint());
+    let mut patch = node_patch(found);
+    patch["spec"] = json!({});
+    if let Some(cordoned) = ours {
+        patch["metadata"]["annotations"] = json!({
+            CLEARING: null,
+            FAILED_AT: in_vain.then(|| now.to_string()),
+        });
+        if cordoned {
+            taints.retain(|t| t.key != CORDON_TAINT);
+            patch["spec"]["unschedulable"] = json!(false);
+        }
+    }
+    patch["spec"]["taints"] = json!(taints);
+    Some(patch)
+}
+
+/// Takes off a node whose clearing cannot be read what is certainly the clearer's: the annotation, its taint, and the
+/// cordon if the annotation still says that much.
+///
+/// # Errors
+///
+/// What is left for the operator to do.
+pub async fn put_back_unreadable<A: Api>(api: &A, node: &str) -> Result<(), String> {
+    loop {
+        let found = match persist(|| api.get_node(node)).await {
+            Ok(found) => found,
+            Err(ApiError::NotFound) => return Ok(()),
+            Err(e) => return Err(format!("node {node}: {e}; run this again")),
+        };
+        let (Some(text), Some(Err(_))) = (found.annotations().get(CLEARING), State::of(&found))
+        else {
+            // Put right meanwhile, or readable again: the next pass sees to it.
+            return Ok(());
+        };
+        let said: Option<Value> = serde_json::from_str(text).ok();
+        let cordoned = said.and_then(|s| s["cordoned"].as_bool());
+        let mut taints = facts::taints(&found).to_vec();
+        taints.retain(|t| t.key != RESERVED);
+        let mut patch = node_patch(&found);
+        patch["metadata"]["annotations"] = json!({ CLEARING: null });
+        patch["spec"] = json!({});
+        if cordoned == Some(true) {
+            taints.retain(|t| t.key != CORDON_TAINT);
+            patch["spec"]["unschedulable"] = json!(false);
+        }
+        patch["spec"]["taints"] = json!(taints);
+        return match persist(|| api.patch_node(node, &patch)).await {
+            Err(ApiError::Conflict) => continue,
+            Err(ApiError::NotFound) => Ok(()),
+            Err(e) => Err(format!("node {node} is not put back: {e}; run this again")),
+            Ok(_) if cordoned.is_none() && facts::is_cordoned(&found) => Err(format!(
+                "node {node} is cordoned and its {CLEARING} could not be read: if nobody else cordoned it, \
+                 `kubectl uncordon {node}`"
+            )),
+            Ok(_) => Ok(()),
+        };
     }
 }
 

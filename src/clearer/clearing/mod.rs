@@ -3,7 +3,8 @@
 mod guard;
 mod stop;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ use super::log::{ClearingTag, Event, FailReason, Log};
 use super::state::{Phase, State};
 use super::strategy::{self, Strategy};
 
-pub use guard::{Guard, put_back};
+pub use guard::{Guard, check_guard, put_back, put_back_unreadable};
+use stop::Said;
 
 /// A wait for a change ends after this long in any case, so that what a PodDisruptionBudget held back is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -56,11 +58,15 @@ impl Halt {
         Self::new(reason, error.to_string())
     }
 
-    /// True if the clearing was in vain: neither the request nor the node went away by itself.
+    /// True if the clearing was in vain: neither the request nor the node went away by itself. A guard that was lost counts:
+    /// whoever took it off the node does not want it cleared again at once.
     fn in_vain(&self) -> bool {
         matches!(
             self.reason,
-            FailReason::TimeLimit | FailReason::Blocked | FailReason::Refused
+            FailReason::TimeLimit
+                | FailReason::GuardLost
+                | FailReason::Blocked
+                | FailReason::Refused
         )
     }
 }
@@ -81,9 +87,10 @@ pub struct Clearing<A> {
     log: Log,
     node: Arc<Node>,
     state: State,
-    guarded: bool,
-    /// UIDs of pods told to stop by this process.
-    told: Mutex<HashSet<String>>,
+    /// Shared with the look-out for what ends the clearing.
+    guarded: Arc<AtomicBool>,
+    /// What this process has told tasks.
+    said: Mutex<Said>,
 }
 
 impl<A: Api> Clearing<A> {
@@ -102,15 +109,20 @@ impl<A: Api> Clearing<A> {
             log,
             node,
             state,
-            guarded,
-            told: Mutex::default(),
+            guarded: Arc::new(AtomicBool::new(guarded)),
+            said: Mutex::default(),
         }
     }
 
     /// Runs it to its end. Returns when the node is put back (or gone), and never before; true if it was in vain.
     pub async fn run(mut self) -> bool {
         let strategy = strategy::named::<A>(self.state.strategy);
-        let halted = handover::halted(self.api.clone(), self.state.clone(), self.node.name_any());
+        let halted = handover::halted(
+            self.api.clone(),
+            self.state.clone(),
+            self.node.name_any(),
+            Arc::clone(&self.guarded),
+        );
         let end = tokio::select! {
             biased;
             halt = halted => Err(halt),
@@ -134,6 +146,8 @@ impl<A: Api> Clearing<A> {
             }
         }
         let in_vain = end.is_err_and(|halt| halt.in_vain());
+        // A cordon that it did not get to put there is somebody else's.
+        self.state.cordoned &= self.is_guarded();
         put_back(
             &self.api,
             &self.log,
@@ -171,7 +185,7 @@ impl<A: Api> Clearing<A> {
 
     /// True once the guard is in force.
     pub fn is_guarded(&self) -> bool {
-        self.guarded
+        self.guarded.load(Ordering::Relaxed)
     }
 
     /// UIDs of the pods listed before the guard.

@@ -1,14 +1,15 @@
 //! Telling tasks to stop.
 
 use std::collections::HashSet;
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use serde_json::json;
 
-use super::{Clearing, Halt};
+use super::{Clearing, Halt, check_guard};
 use crate::clearer::api::{Api, ApiError};
 use crate::clearer::decide::{self, Victim};
 use crate::clearer::facts;
@@ -16,13 +17,28 @@ use crate::clearer::log::{Event, FailReason, StoppedTask};
 use crate::clearer::state::{CLEARING, LOST};
 use crate::clearer::workload::Workload;
 
+/// How long the answer to one stop is waited for. The others are not kept waiting any longer, nor the tasks that come
+/// meanwhile; an API server's own calls of webhooks end after 10 s by default, and a stop can be repeated without harm.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// What a clearing has said about pods, by UID.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// Told to stop, and told to this process that they will.
+    told: HashSet<String>,
+    /// Told to stop, answer unknown.
+    unanswered: HashSet<String>,
+    /// Held by a budget.
+    held: HashSet<String>,
+}
+
 impl<A: Api> Clearing<A> {
     /// Tells tasks to stop: through Kueue those that are Kueue's, by eviction the others. Returns without waiting for
     /// them; what could not be stopped yet (a budget, a Workload not seen yet, a lost call) is to be tried again.
     ///
     /// # Errors
     ///
-    /// One of them must not be stopped, or the API server refuses.
+    /// One of them must not be stopped, the API server refuses, or the node is not this clearing's any more.
     pub async fn stop(&self, pods: &[Pod]) -> Result<(), Halt> {
         let world = self.api.world();
         let memory = facts::node_cards(&self.node, &self.args.card_resource).memory_mib;
@@ -49,6 +65,9 @@ impl<A: Api> Clearing<A> {
                 orders.push(self.order(workload.map(|w| &**w), victim));
             }
         }
+        if !orders.is_empty() {
+            check_guard(&self.api, self.node(), &self.state).await?;
+        }
         join_all(orders).await.into_iter().collect()
     }
 
@@ -60,19 +79,34 @@ impl<A: Api> Clearing<A> {
             clearing: self,
             victim: Some(victim),
         };
-        let told = match workload {
-            Some(w) => self.deactivate(w, card_seconds).await,
-            None => self.api.evict(&namespace, &pod, &uid).await,
+        let answer = async {
+            match workload {
+                Some(w) => self.deactivate(w, card_seconds).await,
+                None => self.api.evict(&namespace, &pod, &uid).await,
+            }
         };
+        let told = tokio::time::timeout(ANSWER, answer).await;
+        let told = told.unwrap_or_else(|_| Err(ApiError::Transient("no answer in time".into())));
         let victim = call.victim.take();
         match told {
-            Ok(()) => victim.into_iter().for_each(|v| self.stopped(v)),
+            Ok(()) => {
+                if let Some(victim) = victim {
+                    self.stopped(victim);
+                }
+            }
             Err(ApiError::NotFound | ApiError::Conflict) => {}
-            Err(ApiError::Budget) => self.say(Event::BudgetHolds {
-                victim_namespace: namespace,
-                victim_pod: pod,
-            }),
+            Err(ApiError::Budget) => {
+                if self.said().held.insert(uid) {
+                    self.say(Event::BudgetHolds {
+                        victim_namespace: namespace,
+                        victim_pod: pod,
+                    });
+                }
+            }
             Err(ApiError::Transient(why)) => {
+                if let Some(victim) = victim {
+                    self.unanswered(victim);
+                }
                 tracing::warn!("stopping {namespace}/{pod}: {why}; trying again");
             }
             Err(e) => return Err(Halt::new(FailReason::Refused, e.to_string())),
@@ -97,34 +131,44 @@ impl<A: Api> Clearing<A> {
     }
 
     pub(super) fn was_told(&self, uid: &str) -> bool {
-        self.told
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(uid)
+        self.said().told.contains(uid)
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn stopped(&self, victim: Victim) {
-        self.told
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(victim.uid.clone());
+        self.said().told.insert(victim.uid.clone());
         self.say(Event::Stopped {
-            victim: StoppedTask {
-                victim_namespace: victim.namespace,
-                victim_pod: victim.pod,
-                victim_uid: victim.uid,
-                workload: victim.workload,
-                priority: victim.priority,
-                cards: victim.cards,
-                age_secs: victim.age_secs,
-                card_seconds: victim.card_seconds,
-            },
+            victim: task(victim),
         });
+    }
+
+    fn unanswered(&self, victim: Victim) {
+        if self.said().unanswered.insert(victim.uid.clone()) {
+            self.say(Event::StopUnanswered {
+                victim: task(victim),
+            });
+        }
+    }
+}
+
+fn task(victim: Victim) -> StoppedTask {
+    StoppedTask {
+        victim_namespace: victim.namespace,
+        victim_pod: victim.pod,
+        victim_uid: victim.uid,
+        workload: victim.workload,
+        priority: victim.priority,
+        cards: victim.cards,
+        age_secs: victim.age_secs,
+        card_seconds: victim.card_seconds,
     }
 }
 
 /// A call that tells a task to stop. If the clearing ends before its answer is there, the task may be stopping all the same,
-/// and is written down as told: of a stop that nobody wrote down nobody knows whose it was.
+/// and that is written down: of a stop that nobody wrote down nobody knows whose it was.
 struct UnderWay<'a, A: Api> {
     clearing: &'a Clearing<A>,
     victim: Option<Victim>,
@@ -133,7 +177,7 @@ struct UnderWay<'a, A: Api> {
 impl<A: Api> Drop for UnderWay<'_, A> {
     fn drop(&mut self) {
         if let Some(victim) = self.victim.take() {
-            self.clearing.stopped(victim);
+            self.clearing.unanswered(victim);
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct Cluster {
     pub stubborn: Vec<String>,
     /// Namespaces whose `PodDisruptionBudget` forbids evictions.
     pub budget: Vec<String>,
+    /// Names of pods whose eviction is never answered, and never carried out.
+    pub unanswered: Vec<String>,
     /// Cards that Kueue may give out.
     pub quota: i64,
     /// Whether Kueue is up.
@@ -629,6 +631,9 @@ impl Api for Fake {
 
     async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), ApiError> {
         let now = self.now();
+        if self.lock().unanswered.iter().any(|n| n == name) {
+            std::future::pending::<()>().await;
+        }
         self.call("evict", |c| {
             let key = (namespace.to_owned(), name.to_owned());
             let pod = c

@@ -11,6 +11,7 @@ fn elector(fake: &Fake, name: &str) -> (Elector<Fake>, Gate) {
         Elector::new(
             fake.clone(),
             name.into(),
+            "kube-system/headroom-clearer".into(),
             15,
             gate.clone(),
             Health::default(),
@@ -83,4 +84,22 @@ async fn a_released_lease_is_taken_at_once() {
     let (mut second, _) = elector(&fake, "second");
     let taken = tokio::time::timeout(Duration::from_secs(3), second.acquire());
     assert!(taken.await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clearer_says_which_lease_it_waits_for_and_who_holds_it() {
+    let fake = Fake::new();
+    let (mut first, _) = elector(&fake, "first");
+    first.acquire().await;
+    assert_eq!(first.waits_for(), None);
+    let (mut second, _) = elector(&fake, "second");
+    let waited = tokio::time::timeout(Duration::from_secs(5), second.acquire()).await;
+    assert!(waited.is_err());
+    assert_eq!(
+        second.waits_for(),
+        Some("waiting for the Lease kube-system/headroom-clearer, held by first")
+    );
+    first.release().await;
+    second.acquire().await;
+    assert_eq!(second.waits_for(), None);
 }

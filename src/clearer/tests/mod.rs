@@ -4,6 +4,7 @@ mod choosing;
 mod crash;
 mod fake;
 mod leases;
+mod owners;
 mod race;
 mod trouble;
 
@@ -46,6 +47,11 @@ fn args(strategy: StrategyKind, more: &[&str]) -> Args {
     args
 }
 
+/// The settings of the tests, whatever the strategy.
+pub fn plain() -> Args {
+    args(StrategyKind::Reserve, &[])
+}
+
 /// A running clearer, and what it has said so far.
 struct Running {
     said: Arc<Mutex<Vec<Line>>>,
@@ -60,6 +66,12 @@ impl Running {
         let (fake, args) = (fake.clone(), Arc::new(args.clone()));
         let task = tokio::spawn(async move { control::drive(&fake, &args, &log).await });
         Self { said, task }
+    }
+
+    /// Kills it, with all that it has under way.
+    async fn kill(&self) {
+        self.task.abort();
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 
     fn count(&self, which: impl Fn(&Event) -> bool) -> usize {

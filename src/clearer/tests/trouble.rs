@@ -123,7 +123,8 @@ async fn a_disruption_budget_is_respected_and_waited_for() {
                 .pods
                 .contains_key(&("bare".into(), "bare-0".into()))
         );
-        assert!(running.count(|e| matches!(e, Event::BudgetHolds { .. })) > 0);
+        // Tried again each second, said once a pod.
+        assert_eq!(running.count(|e| matches!(e, Event::BudgetHolds { .. })), 2);
         fake.edit(|c| c.budget.clear());
         pass(&fake, 20.0).await;
         assert_eq!(
@@ -275,11 +276,53 @@ async fn put_back_all_undoes_a_clearing_half_way() {
         running.task.abort();
         assert_ne!(fake.lock().stuck(), Vec::<String>::new(), "nothing to undo");
         let quiet = Log::to(|_| {});
-        let undo = control::put_everything_back(&fake, &quiet);
+        let args = args(strategy, &[]);
+        let undo = control::put_everything_back(&fake, &args, &quiet);
         tokio::select! {
-            () = undo => {}
+            undone = undo => assert!(undone.is_ok()),
             () = pass(&fake, 60.0) => panic!("it does not end"),
         }
         assert_eq!(fake.lock().stuck(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_is_never_answered_holds_nothing_up_and_is_not_called_a_stop() {
+    for strategy in [StrategyKind::Recheck, StrategyKind::Reserve] {
+        let fake = busy_cluster();
+        fake.lock().unanswered = vec!["bare-0".into()];
+        let running = Running::start(&fake, &args(strategy, &["--attempts", "1"]));
+        pass(&fake, 4.0).await;
+        let now = fake.now();
+        fake.lock().add_pod("small", "late", 1, None, now, 0);
+        fake.edit(|c| c.bind("small", "late", "a", now));
+        pass(&fake, 20.0).await;
+        let about = |pod: &str, stopped: bool| {
+            running.count(|e| match e {
+                Event::Stopped { victim } => stopped && victim.victim_pod == pod,
+                Event::StopUnanswered { victim } => !stopped && victim.victim_pod == pod,
+                _ => false,
+            })
+        };
+        assert_eq!(about("late", true), 1, "{strategy:?}\n{}", running.story());
+        pass(&fake, 100.0).await;
+        assert!(failed_for(&running, FailReason::TimeLimit));
+        assert_eq!(
+            (about("bare-0", true), about("bare-0", false)),
+            (0, 1),
+            "{strategy:?}\n{}",
+            running.story()
+        );
+        assert_eq!(fake.lock().stuck(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_allow_list_with_nothing_in_it_is_refused() {
+    use clap::Parser as _;
+    for allow in ["", ",", "vision,", "Vision", "vision, speech"] {
+        let line = ["headroom", "clearer", "--scope", "gpu=on", "--allow", allow];
+        let parsed = crate::cli::Cli::try_parse_from(line);
+        assert!(parsed.is_err(), "{allow:?}");
     }
 }
