@@ -189,8 +189,13 @@ fn sessions_whose_folders_are_called_the_same_keep_their_pictures_apart() {
 /// What comes along as examples: small enough to be cloned with the rest, and whole enough for pictures.
 #[test]
 fn the_examples_are_small_and_give_pictures() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs/examples");
+    for (experiment, _) in crate::plan::names() {
+        let session = Material::load(&examples.join(&experiment)).unwrap().session;
+        assert_eq!(session.summary.experiment, experiment);
+    }
     let mut bytes = 0;
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("runs/examples")];
+    let mut folders = vec![examples];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap().flatten() {
             let meta = entry.metadata().unwrap();

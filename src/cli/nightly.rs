@@ -14,8 +14,8 @@ use crate::compare::baseline::{NIGHTLY, Nights, nights};
 use crate::compare::metrics::Declared;
 use crate::compare::{CompareError, Comparison, Options, Outcome};
 use crate::out::{clean, in_one};
-use crate::report;
 use crate::report::compared::{self, Style};
+use crate::report::{self, WithEarlier};
 use crate::run_folder::place::{RUNS, stamp};
 
 /// Held for as long as a night goes on, in the cache, since a second night would disturb the first wherever it runs.
@@ -32,8 +32,7 @@ pub struct NothingToRun;
 #[derive(Debug, Default)]
 struct Night {
     sessions: Vec<PathBuf>,
-    earlier: Vec<PathBuf>,
-    comparisons: Vec<Comparison>,
+    earlier: WithEarlier,
     failed: bool,
     disturbed: bool,
     interrupted: bool,
@@ -88,7 +87,7 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
             continue;
         }
         let found = with_earlier(runs, &ended.dir, &declared, &args);
-        night.take(ended.dir, found, &out);
+        night.take(&order.experiment, ended.dir, found, &out);
     }
     if night.sessions.is_empty() {
         // Nothing came of it; a folder that holds something stays.
@@ -121,6 +120,7 @@ impl Night {
     /// run is worth more than it.
     fn take(
         &mut self,
+        experiment: &str,
         session: PathBuf,
         found: Result<(Vec<PathBuf>, Comparison), CompareError>,
         out: &Path,
@@ -131,18 +131,22 @@ impl Night {
                 out!("{}", compared::text(&found, Style::Terminal { all: false }));
                 let file = |end: &str| out.join(format!("compare-{}.{end}", found.experiment));
                 let written = compare::write(&found, Some(&file("json")), Some(&file("md")));
-                self.earlier.extend(base);
-                self.comparisons.push(found);
+                self.earlier.sessions.extend(base);
+                self.earlier.comparisons.push(found);
                 self.note(written);
             }
             // The first night, or all its runs disturbed: there is a report all the same.
-            Err(why) => outln!("not compared: {}", clean(&why.to_string())),
+            Err(why) => {
+                let why = format!("{experiment}: not compared: {}", clean(&why.to_string()));
+                outln!("{why}");
+                self.earlier.not_compared.push(why);
+            }
         }
     }
 
     /// Writes the report on the night.
     fn report(&mut self, file: &Path) {
-        let written = report::nightly(&self.sessions, &self.earlier, &self.comparisons, file);
+        let written = report::nightly(&self.sessions, &self.earlier, file);
         if written.is_ok() {
             outln!("report: {}", file.display());
         }
@@ -161,6 +165,7 @@ impl Night {
         if self.interrupted {
             Exit::Interrupted
         } else if self
+            .earlier
             .comparisons
             .iter()
             .any(|c| c.outcome == Outcome::Regression)

@@ -2,6 +2,7 @@ use clap::Parser as _;
 
 use super::*;
 use crate::cli::{Cli, Command, is_usage};
+use crate::compare::side::Which;
 
 /// The recorded comparison of like runs, as one that came out so.
 fn comparison(outcome: Outcome) -> Comparison {
@@ -46,16 +47,39 @@ fn a_file_that_can_not_be_written_ends_no_night_and_hides_no_regression() {
         ("b", Outcome::Regression, Exit::Regression),
     ] {
         let found = Ok((vec![PathBuf::from("before")], comparison(outcome)));
-        night.take(folder.into(), found, &out);
+        night.take("quota-unit", folder.into(), found, &out);
         assert_eq!(night.exit(), exit);
     }
-    assert_eq!((night.sessions.len(), night.comparisons.len()), (2, 2));
+    let compared = night.earlier.comparisons.len();
+    assert_eq!((night.sessions.len(), compared), (2, 2));
     let mut night = Night {
         sessions: vec![root.path().join("nowhere")],
         ..Night::default()
     };
     night.report(&out.join("report.html"));
     assert_eq!(night.exit(), Exit::Failed);
+}
+
+#[test]
+fn a_night_that_could_not_be_compared_says_why_in_its_report() {
+    let root = tempfile::tempdir().unwrap();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs/examples/quota-unit");
+    let mut night = Night::default();
+    let why = CompareError::NoRuns {
+        which: Which::Baseline,
+        why: "all of them were disturbed".into(),
+    };
+    night.take("quota-unit", example, Err(why), root.path());
+    let file = root.path().join("report.html");
+    night.report(&file);
+    let html = std::fs::read_to_string(file).unwrap();
+    let [title, said] = [
+        "Not compared with earlier nights",
+        "all of them were disturbed",
+    ]
+    .map(|words| html.find(words).unwrap());
+    assert!(title < said && said < html.find("<article>").unwrap());
+    assert_eq!(night.exit(), Exit::Done);
 }
 
 #[test]

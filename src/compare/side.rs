@@ -90,6 +90,13 @@ impl Side {
                 Some(first) => first.clone(),
                 None => "no run of it came to its end".to_owned(),
             };
+            let all = loaded.iter().flat_map(|(_, session)| &session.summary.runs);
+            let shown = all.filter(|run| run.came_to_its_end()).count() > 0 && !disturbed;
+            let why = if shown {
+                format!("{why}; --disturbed shows disturbed runs, without a verdict")
+            } else {
+                why
+            };
             return Err(CompareError::NoRuns { which, why });
         }
         side.facts.runs = side.runs.len();
@@ -106,6 +113,11 @@ impl Side {
         let (before, notes_before) = (self.runs.len(), self.notes.len());
         for run in &summary.runs {
             let of = format!("{name}/{}", run.folder);
+            if !run.came_to_its_end() {
+                self.notes
+                    .push(format!("{of} is left out: it was cut short"));
+                continue;
+            }
             if let Some(first) = run.disturbed.first().filter(|_| !disturbed) {
                 self.notes.push(format!(
                     "{of} is left out as disturbed ({}: {})",

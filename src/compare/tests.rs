@@ -243,6 +243,14 @@ fn disturbed_runs_are_no_baseline_and_count_for_nothing() {
         (all.base.runs, all.base.disturbed, all.outcome),
         (3, 1, Outcome::NoVerdict)
     );
+    assert!(line.contains("--disturbed"), "{line}");
+    edit(&base, |summary| {
+        summary["runs"][0]["disturbed"][0]["kind"] = json!("interrupted");
+    });
+    let all = compared(&base, &new, &taken).unwrap();
+    assert_eq!((all.base.runs, all.base.disturbed), (2, 0));
+    let note = "base/default-1 is left out: it was cut short";
+    assert!(all.notes.iter().any(|n| n == note), "{:?}", all.notes);
 }
 
 #[test]

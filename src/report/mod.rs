@@ -67,17 +67,27 @@ pub enum ReportError {
 /// # Errors
 /// If a session can't be read, or the file can't be written. Nothing is written unless all sessions can be read.
 pub fn write(sessions: &[PathBuf], out_file: &Path) -> Result<(), ReportError> {
-    nightly(sessions, &[], &[], out_file)
+    nightly(sessions, &WithEarlier::default(), out_file)
 }
 
-/// As [`write`], led by what came of comparing them: `comparisons`, and the trend since the sessions `earlier`.
+/// What came of comparing sessions with earlier ones.
+#[derive(Debug, Default)]
+pub struct WithEarlier {
+    /// The comparisons.
+    pub comparisons: Vec<Comparison>,
+    /// Sessions that were compared with, for the trend.
+    pub sessions: Vec<PathBuf>,
+    /// Of each experiment that could not be compared, a sentence that says why.
+    pub not_compared: Vec<String>,
+}
+
+/// As [`write`], led by what came of comparing them with earlier ones.
 ///
 /// # Errors
 /// As [`write`].
 pub fn nightly(
     sessions: &[PathBuf],
-    earlier: &[PathBuf],
-    comparisons: &[Comparison],
+    earlier: &WithEarlier,
     out_file: &Path,
 ) -> Result<(), ReportError> {
     if sessions.is_empty() {
@@ -86,7 +96,7 @@ pub fn nightly(
     let load = |sessions: &[PathBuf]| -> Result<Vec<Material>, ReadError> {
         sessions.iter().map(|s| Material::load(s)).collect()
     };
-    let html = page::html(load(sessions)?, load(earlier)?, comparisons)?;
+    let html = page::html(load(sessions)?, load(&earlier.sessions)?, earlier)?;
     let io_error = |path: &Path, error| ReportError::Io {
         path: path.to_owned(),
         error,

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use self::part::{Figure, Part};
 use super::article::{self, Told};
-use super::{ReportError, compared};
+use super::{ReportError, WithEarlier, compared};
 use crate::bench::OTHERS_SHARE;
 use crate::charts::text::{clean, percent};
 use crate::charts::theme::{GRID, INK, PAPER, SOFT, hex};
@@ -40,14 +40,14 @@ struct ComparedArm {
     rows: Vec<[String; 8]>,
 }
 
-/// The report's HTML: what came of comparing `materials`, the trend since `earlier` ones, and each of `materials`.
+/// The report's HTML: what came of comparing `materials`, or why they were not compared, the trend since `earlier` ones, and each of `materials`.
 ///
 /// # Errors
 /// If a chart can't be drawn, or the template fails.
 pub fn html(
     materials: Vec<Material>,
     earlier: Vec<Material>,
-    comparisons: &[Comparison],
+    with_earlier: &WithEarlier,
 ) -> Result<String, ReportError> {
     let parts: Vec<Part> = materials.iter().map(Part::of).collect::<Result<_, _>>()?;
     let elsewhere: Vec<Told> = article::elsewhere(&materials);
@@ -57,7 +57,7 @@ pub fn html(
         .iter()
         .map(|(_, c)| Figure::of(c.as_ref()))
         .collect::<Result<_, _>>()?;
-    let compared: Vec<Compared> = comparisons.iter().map(in_words).collect();
+    let compared: Vec<Compared> = with_earlier.comparisons.iter().map(in_words).collect();
     let mut environment = Environment::new();
     // The name's end turns escaping on.
     environment.add_template("page.html", TEMPLATE)?;
@@ -72,6 +72,7 @@ pub fn html(
         over => Value::from(Serde(&over)),
         sessions => all.len(),
         compared => Value::from(Serde(&compared)),
+        not_compared => with_earlier.not_compared.iter().map(|why| clean(why)).collect::<Vec<_>>(),
         colours,
         others_cpu => percent(OTHERS_SHARE),
     })?)
