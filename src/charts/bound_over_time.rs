@@ -285,7 +285,7 @@ impl Sketch for BoundOverTime {
             ""
         };
         format!(
-            "Requests bound so far, one run of each arm{ceiling}. {}",
+            "Requests bound so far, and when the last of them was, one run of each arm{ceiling}. {}",
             self.origin
         )
     }
@@ -310,6 +310,10 @@ impl Sketch for BoundOverTime {
             let last = last.unwrap_or_default();
             let bound = format!("{} of {} bound{last}", arm.bound, arm.asked);
             write(body, (left + 12, top + 20), &bound, &Words::plain())?;
+            if let Some(n) = arm.allowed() {
+                let allowed = format!("HAMi's limit allows {n:.0}");
+                write(body, (left + 12, top + 56), &allowed, &Words::soft())?;
+            }
             let last = grid::is_last_row(i, n);
             panel.x_axis(if last { "seconds" } else { "" }, true)?;
             let mut all: Vec<(f64, f64)> = Vec::new();
