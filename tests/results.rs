@@ -32,12 +32,9 @@ fn session(folder: &Path, name: &str, p95: f64) -> String {
     let run = |i: u32| {
         let (mut run, name) = (recorded.clone(), format!("{ARM}-{i}"));
         fs::create_dir_all(to.join(&name)).unwrap();
-        for file in ["run.json", "jobs.jsonl", "usage.csv", "restarts.jsonl"] {
-            fs::copy(
-                from.join(format!("{ARM}-1")).join(file),
-                to.join(&name).join(file),
-            )
-            .unwrap();
+        for file in fs::read_dir(from.join(format!("{ARM}-1"))).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), to.join(&name).join(file.file_name())).unwrap();
         }
         run["repeat"] = json!(i);
         run["folder"] = json!(name);
