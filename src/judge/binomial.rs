@@ -1,10 +1,6 @@
 //! Exact binomial intervals.
 
-/// What is left to each side of a two-sided 95 % interval.
-const TAIL: f64 = 0.025;
-
-/// Halvings of an interval of length 1 until a double cannot tell its ends apart.
-const HALVINGS: u32 = 60;
+use super::interval::{TAIL, bisect};
 
 /// The two-sided 95 % interval of Clopper and Pearson (1934) for a share of which `count` of `of` were seen: the shares
 /// under which neither so many nor so few would be a chance of less than 2.5 %. Nothing seen allows every share.
@@ -12,29 +8,15 @@ const HALVINGS: u32 = 60;
 pub fn interval(count: u32, of: u32) -> (f64, f64) {
     let low = match count {
         0 => 0.0,
-        _ => bisect(|share| at_least(count, of, share) < TAIL),
+        _ => bisect(1.0, |share| at_least(count, of, share) < TAIL),
     };
     let high = if count >= of {
         1.0
     } else {
         // At most `count` is the complement of at least one more.
-        bisect(|share| 1.0 - at_least(count + 1, of, share) > TAIL)
+        bisect(1.0, |share| 1.0 - at_least(count + 1, of, share) > TAIL)
     };
     (low, high)
-}
-
-/// Where `below` turns false, for a predicate that is true up to some share.
-fn bisect(below: impl Fn(f64) -> bool) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..HALVINGS {
-        let middle = f64::midpoint(low, high);
-        if below(middle) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
 }
 
 /// Probability of at least `count` of `of` at a share strictly between 0 and 1.

@@ -6,6 +6,7 @@
 
 mod binomial;
 mod figures;
+mod interval;
 mod landings;
 mod poisson;
 mod shape;

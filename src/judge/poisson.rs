@@ -1,38 +1,18 @@
 //! Exact intervals of counts.
 
-/// What is left to each side of a two-sided 95 % interval.
-const TAIL: f64 = 0.025;
-
-/// Halvings of the range that is searched until a double cannot tell its ends apart.
-const HALVINGS: u32 = 80;
+use super::interval::{TAIL, bisect};
 
 /// The two-sided 95 % interval of Garwood (1936) for the expected number of independent events of which `count` were seen:
 /// the expectations under which neither so many nor so few would be a chance of less than 2.5 %.
 #[must_use]
 pub fn interval(count: u32) -> (f64, f64) {
+    // Both ends are within ten standard deviations and a few events more.
+    let most = f64::from(count) + 10.0 * f64::from(count).sqrt() + 20.0;
     let low = match count {
         0 => 0.0,
-        _ => bisect(count, |mean| 1.0 - at_most(count - 1, mean) < TAIL),
+        _ => bisect(most, |mean| 1.0 - at_most(count - 1, mean) < TAIL),
     };
-    (low, bisect(count, |mean| at_most(count, mean) > TAIL))
-}
-
-/// Where `below` turns false, for a predicate that is true up to some expectation.
-fn bisect(count: u32, below: impl Fn(f64) -> bool) -> f64 {
-    // Both ends are within ten standard deviations and a few events more.
-    let (mut low, mut high) = (
-        0.0,
-        f64::from(count) + 10.0 * f64::from(count).sqrt() + 20.0,
-    );
-    for _ in 0..HALVINGS {
-        let middle = f64::midpoint(low, high);
-        if below(middle) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
+    (low, bisect(most, |mean| at_most(count, mean) > TAIL))
 }
 
 /// Probability of at most `count` events where `mean` are expected.
