@@ -91,12 +91,19 @@ pub fn to_the_second(time: &str) -> String {
 
 pub use crate::out::clean;
 
+/// The first line of a text that says something, and the last if it is another.
+#[must_use]
+pub fn first_and_last(text: &str) -> (&str, Option<&str>) {
+    let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
+    (lines.next().unwrap_or_default(), lines.next_back())
+}
+
 /// An error in one line: its sentence, and of the lines of a log that may follow the last one, which says most.
 #[must_use]
 pub fn in_one_line(error: &str) -> String {
-    let mut lines = error.lines().map(str::trim).filter(|l| !l.is_empty());
-    let first = clean(lines.next().unwrap_or_default());
-    match lines.next_back() {
+    let (first, last) = first_and_last(error);
+    let first = clean(first);
+    match last {
         None => first,
         Some(last) => {
             let last = clean(&short(last, 240));

@@ -2,7 +2,7 @@
 
 use super::{ClaimRow, FigureRow, Input, Outcome};
 use crate::bench::Order;
-use crate::charts::text::short;
+use crate::charts::text::{first_and_last, short};
 use crate::judge::figure_name;
 use crate::plan::{Arm, Plan};
 use crate::run_folder::run_summary::cut::COMPONENT_LOST;
@@ -134,9 +134,8 @@ const ERROR: usize = 160;
 
 /// What went wrong, in one line: what is said of it, and of the log that may follow the line that it ends with.
 pub(super) fn sentence(text: &str) -> String {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or_default();
-    let line = match (first.strip_suffix(':'), lines.next_back()) {
+    let (first, last) = first_and_last(text);
+    let line = match (first.strip_suffix(':'), last) {
         (Some(said), Some(last)) => {
             let said = said.split_once("; the last lines of").map_or(said, |s| s.0);
             format!("{said}: {last}")
