@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::material::RunMaterial;
 use crate::plan::CARDS_PER_NODE;
 use crate::run_folder::decision::{CHOSEN, HANDED_OVER};
-use crate::run_folder::{Attempt, AttemptEnd, Decision, Landed};
+use crate::run_folder::{Decision, Landed};
 
 /// A machine over time.
 #[derive(Debug, Default)]
@@ -61,11 +61,7 @@ impl Lane {
 /// Stops of a run: each attempt that ended for others, also one that had no machine yet.
 pub(super) fn all_stops(run: &RunMaterial) -> usize {
     let attempts = run.run.records.iter().flat_map(|r| &r.attempts);
-    attempts.filter(|a| is_stop(a)).count()
-}
-
-fn is_stop(attempt: &Attempt) -> bool {
-    matches!(attempt.end, AttemptEnd::Preempted | AttemptEnd::Evicted)
+    attempts.filter(|a| a.end.is_stop()).count()
 }
 
 /// The machines of a run by name, and the number of whole machines that were asked for.
@@ -93,7 +89,7 @@ pub(super) fn lanes(run: &RunMaterial) -> (Vec<Lane>, usize) {
             let changes = lane.changes.entry(team).or_default();
             changes.push((from, cards));
             changes.push((attempt.ended_secs.unwrap_or(f64::MAX), -cards));
-            let stopped = is_stop(attempt);
+            let stopped = attempt.end.is_stop();
             lane.stops.extend(attempt.ended_secs.filter(|_| stopped));
             if whole_machine && from <= end {
                 let wrong = landing.is_some_and(|l| l.landed == Landed::Wrong);

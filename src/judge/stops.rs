@@ -61,8 +61,7 @@ pub fn stops(
             let given_back = given_back(record, decisions, zero);
             let told = &told;
             let attempts = record.attempts.iter().enumerate();
-            let taken = attempts
-                .filter(|(_, a)| matches!(a.end, AttemptEnd::Preempted | AttemptEnd::Evicted));
+            let taken = attempts.filter(|(_, a)| a.end.is_stop());
             taken.map(move |(i, attempt)| {
                 let uid = attempt.pod_uid.as_deref();
                 let cleared = uid.is_some_and(|uid| told.contains(uid))

@@ -94,12 +94,7 @@ impl Experiment {
     #[must_use]
     pub fn lost_attempts(&self) -> u32 {
         let ends = self.record.attempts.iter().zip(&self.tracks);
-        let lost = ends.filter(|(attempt, track)| {
-            matches!(
-                track.end(attempt),
-                AttemptEnd::Preempted | AttemptEnd::Evicted
-            )
-        });
+        let lost = ends.filter(|(attempt, track)| track.end(attempt).is_stop());
         u32::try_from(lost.count()).unwrap_or(u32::MAX)
     }
 

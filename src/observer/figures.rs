@@ -12,8 +12,8 @@ use super::placement::unplaced;
 use super::usage::{card_seconds, note_borrowing};
 use crate::plan::{CARDS_PER_NODE, ClientLimit, Plan, RoundStart, TenantPlan};
 use crate::run_folder::{
-    Accuracy, AttemptEnd, Bill, BindRate, CardSeconds, Disturbance, Harness, Latency, Outcome,
-    Record, RunSummary, RunWriter, Storage, TenantSummary,
+    Accuracy, Bill, BindRate, CardSeconds, Disturbance, Harness, Latency, Outcome, Record,
+    RunSummary, RunWriter, Storage, TenantSummary,
 };
 
 /// What only the caller knows about a run.
@@ -192,9 +192,7 @@ fn tenant_summary(
     account.reserved = tenant
         .reserved_cards
         .map(|cards| f64::from(cards) * makespan_secs.unwrap_or(end_secs));
-    let taken_back = |a: &&crate::run_folder::Attempt| {
-        matches!(a.end, AttemptEnd::Preempted | AttemptEnd::Evicted)
-    };
+    let taken_back = |a: &&crate::run_folder::Attempt| a.end.is_stop();
     let (samples, missing) = samples(records.iter().copied(), end_secs);
     let mut latency: BTreeMap<String, BTreeMap<String, Latency>> = BTreeMap::new();
     for ((class, phase), samples) in samples {

@@ -4,7 +4,7 @@ use super::*;
 use crate::observer::tick::HarnessUse;
 use crate::observer::{ClockJump, audit};
 use crate::run_folder::fixtures::{done, info, plan, stage, team, waiting};
-use crate::run_folder::{Attempt, CallCounts, Calls, Percentile, Run};
+use crate::run_folder::{Attempt, AttemptEnd, CallCounts, Calls, Percentile, Run};
 
 struct Folder {
     _dir: tempfile::TempDir,

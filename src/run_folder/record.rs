@@ -38,6 +38,14 @@ pub enum AttemptEnd {
     Unfinished,
 }
 
+impl AttemptEnd {
+    /// Whether the attempt was stopped before it had come to its own end.
+    #[must_use]
+    pub fn is_stop(self) -> bool {
+        matches!(self, Self::Preempted | Self::Evicted)
+    }
+}
+
 /// One admission and its pod.
 ///
 /// A pod that replaces an evicted one under the same admission is an attempt of its own, without the admission's
