@@ -1,10 +1,12 @@
-//! The `headroom` command.
+//! The `headroom` command: arguments in, exit code out.
+
+mod cli;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::Parser;
-use headroom::cli::{self, Cli, Command};
+use cli::{Cli, Command};
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 
-use headroom::report;
 use libtest_mimic::{Arguments, Trial};
+use present::report;
 use serde_json::{Value, json};
 
 /// Names under which browsers of the Chromium family are installed.

@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use headroom::run_folder::{ArmSummary, RunSummary, Session};
+use results::run_folder::{ArmSummary, RunSummary, Session};
 use support::{Bed, messages, one_at_a_time, say};
 
 /// Runs an experiment of the repository with its text changed, on the built-in extender; the session.

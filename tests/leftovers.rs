@@ -2,14 +2,13 @@
 
 mod support;
 
-use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use clap::Parser as _;
-use headroom::cli::{self, Cli};
-use support::{Bed, HEADROOM, messages, one_at_a_time};
+use harness::bench::{self, News};
+use support::{Bed, messages, one_at_a_time};
+use tokio_util::sync::CancellationToken;
 
 /// What `bench` says when the timeline has begun.
 const UNDER_WAY: &str = "t = ";
@@ -41,7 +40,7 @@ fn interrupted(signal: &str, when: &str) -> Bed {
 fn ctrl_c_during_a_run_keeps_partial_results() {
     let _turn = one_at_a_time();
     let bed = interrupted("-INT", UNDER_WAY);
-    let session = headroom::run_folder::Session::load(&bed.path().join("session"))
+    let session = results::run_folder::Session::load(&bed.path().join("session"))
         .expect("a readable session");
     assert!(!session.summary.complete);
     let run = &session.summary.runs[0];
@@ -64,29 +63,16 @@ fn sigterm_during_bring_up_leaves_nothing() {
     interrupted("-TERM", "starting etcd");
 }
 
-/// A panic unwinds through the command's own stack, which is what must take everything down; so the command runs in this
+/// A panic unwinds through the session's own stack, which is what must take everything down; so the session runs in this
 /// process, beside something that panics in the same task.
 #[test]
 fn a_panic_leaves_nothing() {
     let _turn = one_at_a_time();
     let bed = Bed::new();
-    // Here the built-in extender cannot be "this very program", which is the test's.
-    let hami = bed.path().join("hami");
-    std::fs::write(
-        &hami,
-        format!("#!/bin/sh\nexec {HEADROOM} extender \"$@\"\n"),
-    )
-    .unwrap();
-    std::fs::set_permissions(&hami, std::fs::Permissions::from_mode(0o755)).unwrap();
     let out = bed.path().join("session");
-    let cache = bed.path().join("cache");
-    let mut args = vec!["headroom".into(), "--cache".into(), cache.into_os_string()];
-    args.extend(["bench", "workstation", "--compress", "2400", "--hami"].map(OsString::from));
-    args.extend([hami.into(), "--out".into(), out.clone().into()]);
-    let cli = Cli::parse_from(args);
-
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let command = async move {
+    let session = async {
+        let (bench, order) = bed.session("workstation", 2400.0, &out).await;
         let records = out.join("default-1/usage.csv");
         let under_way = async || {
             // A header and a row.
@@ -94,12 +80,13 @@ fn a_panic_leaves_nothing() {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
+        let (mut tell, cancel) = (|_: News<'_>| {}, CancellationToken::new());
         tokio::select! {
-            exit = cli::run(cli) => unreachable!("it ended: {exit:?}"),
+            ended = bench::session(&bench, &order, &mut tell, &cancel) => unreachable!("it ended: {ended:?}"),
             () = under_way() => panic!("as a mistake of ours would"),
         }
     };
-    let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(command)));
+    let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(session)));
     let panic = ended.unwrap_err();
     assert_eq!(panic.downcast_ref(), Some(&"as a mistake of ours would"));
     bed.assert_nothing_left();
@@ -131,7 +118,7 @@ fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
         "a killed command cannot clean up"
     );
     // What it had written so far can be read.
-    headroom::run_folder::Session::load(&bed.path().join("session")).expect("a readable session");
+    results::run_folder::Session::load(&bed.path().join("session")).expect("a readable session");
 
     // Any command clears it, one that only reads included.
     let shown = bed.run(&["show", "session"]);
@@ -175,7 +162,7 @@ fn two_runs_at_once_do_not_touch_each_other() {
     assert_eq!(second.code(), Some(130), "{}", second.said());
     // 3: the machine may have been too busy for two, which is said and is not what this is about.
     assert!(matches!(first.code(), Some(0 | 3)), "{}", first.said());
-    let session = headroom::run_folder::Session::load(&bed.path().join("session"))
+    let session = results::run_folder::Session::load(&bed.path().join("session"))
         .expect("a readable session");
     let team = session.summary.runs[0]
         .tenants

@@ -2,7 +2,8 @@
 
 mod support;
 
-use headroom::run_folder::{HamiKind, Outcome, Percentile, Session};
+use plan::HamiKind;
+use results::run_folder::{Outcome, Percentile, Session};
 use support::{Bed, messages, one_at_a_time, say};
 
 #[allow(clippy::too_many_lines)] // one story, told in order

@@ -1,5 +1,6 @@
 //! `headroom bench all`: every experiment, and one page over them.
 
+use host::{errln, out};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -9,12 +10,12 @@ use super::Place;
 use super::args::BenchArgs;
 use super::bench::{BadOptions, order, untaken};
 use super::setting::Setting;
-use crate::bench::Order;
-use crate::bench::page::{Input, Outcome, Page};
-use crate::out::in_one;
-use crate::plan::{self, Experiment};
-use crate::run_folder::place::{self, RUNS};
-use crate::run_folder::replace;
+use ::results::run_folder::place::{self, RUNS};
+use ::results::run_folder::replace;
+use host::terminal::in_one;
+use plan::Order;
+use plan::{self, Experiment};
+use present::tables::page::{Input, Outcome, Page};
 
 /// Stands for every experiment there is.
 pub const ALL: &str = "all";

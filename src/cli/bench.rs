@@ -1,5 +1,6 @@
 //! `headroom bench`.
 
+use host::{errln, outln};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -10,15 +11,17 @@ use super::all::All;
 use super::args::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs};
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};
-use crate::bench::page::Outcome;
-use crate::bench::{self, Bench, Order};
-use crate::cluster::{self, Programs};
-use crate::components::{self, Cache, Components, Hami, Progress};
-use crate::out::in_one;
-use crate::plan::{self, Overrides, Plan, minutes};
-use crate::run_folder::files;
-use crate::run_folder::info::Program;
-use crate::tenants;
+use ::results::run_folder::files;
+use ::results::run_folder::info::Program;
+use components::{self, Cache, Components, Hami, Progress};
+use harness::bench::{self, Bench, News};
+use harness::cluster::Programs;
+use harness::tenants;
+use host::terminal::in_one;
+use plan::Order;
+use plan::{self, Overrides, Plan, minutes};
+use present::tables::page::Outcome;
+use present::tables::{soak, table, verdicts};
 
 /// Options that do not go together, or not with what is to be run.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +70,7 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
         let Some((_, bench)) = ready.find(|((known, ..), _)| *known == setting) else {
             continue; // every order's setting is among them
         };
-        let outcome = match bench::session(bench, order, signals::stop()).await {
+        let outcome = match bench::session(bench, order, &mut tell, signals::stop()).await {
             Ok(ended) => {
                 errln!("results: {}", ended.dir.display());
                 Outcome::Ended(Box::new(ended))
@@ -93,6 +96,21 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
     // What was measured is printed also where it can't be written.
     page?;
     Ok(exit(&outcomes))
+}
+
+/// Prints what a session has to tell.
+pub fn tell(news: News<'_>) {
+    match news {
+        News::Run { run, plan, session } => outln!("{}", table::run_table(run, plan, session)),
+        News::Failed(failed) => errln!("headroom: {}", verdicts::of_failed(failed)),
+        News::Ended(summary) => {
+            outln!("{}", verdicts::verdicts(summary));
+            if let Some(of) = &summary.soak {
+                let published = plan::published_restarts_per_hour();
+                outln!("{}", soak::text(of, &summary.runs, published));
+            }
+        }
+    }
 }
 
 fn exit(outcomes: &[Outcome]) -> Exit {
@@ -266,7 +284,7 @@ fn recorded(components: &Components, hami: &Hami) -> BTreeMap<String, Program> {
         .collect();
     let source = &hami.source;
     programs.insert(
-        cluster::HAMI.into(),
+        plan::component::HAMI.into(),
         Program {
             version: source.version.clone(),
             sha256: source.sha256.clone(),

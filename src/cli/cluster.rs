@@ -4,9 +4,10 @@ use super::args::UpArgs;
 use super::bench::{prepare, shape_overrides};
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};
-use crate::bench::run::{USER_AGENT, bring_up};
-use crate::cluster::{self, SessionState};
-use crate::{plan, tenants};
+use harness::bench::run::{USER_AGENT, bring_up};
+use harness::cluster::{self, SessionState};
+use harness::tenants;
+use host::{errln, out, outln};
 
 /// Brings a cluster with an experiment's teams up, leaves it running, and prints the line that points kubectl at it.
 ///

@@ -1,19 +1,20 @@
 //! `headroom compare`.
 
+use host::{errln, out, outln};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
 use super::args::CompareArgs;
 use super::bench::BadOptions;
-use super::{Exit, outputs, results};
-use crate::charts;
-use crate::compare::metrics::Declared;
-use crate::compare::{self, Comparison, Options, Outcome, baseline, power};
-use crate::out::in_one;
-use crate::report::compared::{self, Style};
-use crate::run_folder::place::RUNS;
-use crate::text_file;
+use super::{Exit, named, outputs};
+use ::compare::metrics::Declared;
+use ::compare::{self, Comparison, Options, Outcome, baseline, power};
+use ::results::run_folder::place::RUNS;
+use host::terminal::in_one;
+use host::text_file;
+use present::charts;
+use present::report::compared::{self, Style};
 
 /// Sessions that do not say which side they are on.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +115,7 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         } else {
             &names
         };
-        let new = results::sessions(names)?;
+        let new = named::sessions(names)?;
         let base = baseline::nights(Path::new(RUNS), nights, &new, &args.across)?;
         return Ok((base, new));
     }
@@ -147,7 +148,7 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
             .into());
         }
     };
-    Ok((results::sessions(&base)?, results::sessions(&new)?))
+    Ok((named::sessions(&base)?, named::sessions(&new)?))
 }
 
 /// A larger comparison is refused: a thousand runs of a hundred figures have a few MB.

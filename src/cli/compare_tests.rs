@@ -5,8 +5,8 @@ use std::fs;
 use clap::Parser as _;
 
 use super::*;
-use crate::charts::synthetic::Script;
 use crate::cli::{Cli, Command, is_usage};
+use synthetic::Script;
 
 fn parsed(args: &[&str]) -> Result<CompareArgs, String> {
     match Cli::try_parse_from([&["headroom", "compare"], args].concat()).map(|cli| cli.command) {
@@ -153,7 +153,7 @@ fn what_a_session_says_reaches_no_terminal_as_it_is() {
     let root = tempfile::tempdir().unwrap();
     let bad = Script {
         folder: "bad",
-        disturbed: vec![crate::run_folder::Disturbance {
+        disturbed: vec![results::run_folder::Disturbance {
             kind: "\u{1b}[31mred\nheadroom: all is well".into(),
             detail: "d".into(),
             remedy: "r".into(),

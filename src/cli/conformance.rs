@@ -1,5 +1,6 @@
 //! `headroom conformance`.
 
+use host::{errln, out, outln};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -9,10 +10,10 @@ use super::args::ConformanceArgs;
 use super::bench::prepare;
 use super::setting::find_hami;
 use super::{Exit, Interrupted, Place, signals};
-use crate::conformance::record::{self, Recorded};
-use crate::conformance::scenario::Scenario;
-use crate::conformance::{Order, catalog, recorded, run, table};
-use crate::run_folder::place::{self, RUNS};
+use ::conformance::record::{self, Recorded};
+use ::conformance::scenario::Scenario;
+use ::conformance::{Order, catalog, recorded, run, table};
+use ::results::run_folder::place::{self, RUNS};
 
 /// Options that make no sense together.
 #[derive(Debug, thiserror::Error)]

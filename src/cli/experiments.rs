@@ -1,6 +1,7 @@
 //! `headroom list` and `headroom explain`.
 
-use crate::plan::{self, Experiment, Overrides, Plan, PlanError, minutes};
+use host::outln;
+use plan::{self, Experiment, Overrides, Plan, PlanError, minutes};
 
 /// Prints every experiment with the time that its default arms take.
 ///

@@ -10,30 +10,30 @@ mod cluster;
 mod compare;
 mod conformance;
 mod experiments;
+mod named;
 mod nightly;
 mod outputs;
-mod results;
 mod setting;
 mod signals;
 
+use host::{errln, out, outln};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::charts::PlotError;
-use crate::cluster::{ClusterError, clear_leftovers};
-use crate::compare::CompareError;
-use crate::compare::metrics::MetricsError;
-use crate::compare::power::PowerError;
-use crate::components::{Cache, ComponentsError, Verdict};
-use crate::conformance::record::BadRecord;
-use crate::plan::PlanError;
-use crate::report::ReportError;
-use crate::run_folder::ReadError;
-use crate::{charts, clearer, components, extender, out, report};
+use ::compare::CompareError;
+use ::compare::metrics::MetricsError;
+use ::compare::power::PowerError;
+use ::conformance::record::BadRecord;
+use ::results::run_folder::ReadError;
+use components::{Cache, ComponentsError, Verdict};
+use harness::cluster::{ClusterError, clear_leftovers};
+use host::terminal;
+use plan::PlanError;
+use present::charts::PlotError;
+use present::report::ReportError;
+use present::{charts, report};
 
-pub use args::{
-    BenchArgs, Cli, Command, CompareArgs, ConformanceArgs, NightlyArgs, ShapeArgs, UpArgs,
-};
+pub use args::{Cli, Command};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,9 +88,9 @@ pub async fn run(cli: Cli) -> Exit {
 /// An error as it is told. One about the user's input is one line: it may quote a file, and a line of a file must not look
 /// like one of headroom's.
 fn told(error: &anyhow::Error) -> String {
-    let text = out::in_one(error);
+    let text = terminal::in_one(error);
     if is_usage(error) {
-        out::clean(&text)
+        terminal::clean(&text)
     } else {
         text
     }
@@ -100,7 +100,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<PlanError>()
             || cause.is::<ReadError>()
-            || cause.is::<results::NoSession>()
+            || cause.is::<named::NoSession>()
             || cause
                 .downcast_ref()
                 .is_some_and(|e| matches!(e, PlotError::Read(_)))
@@ -152,13 +152,13 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Plot { sessions, out } => {
-            for path in charts::plot(&results::only_sessions(&sessions)?, &out)? {
+            for path in charts::plot(&named::only_sessions(&sessions)?, &out)? {
                 outln!("{}", path.display());
             }
             Ok(Exit::Done)
         }
         Command::Report { sessions, out } => {
-            let sessions = results::only_sessions(&sessions)?;
+            let sessions = named::only_sessions(&sessions)?;
             // A report may well lie in a session's folder, but not in place of a file of it.
             if out.extension().is_none_or(|end| end != "html") {
                 outputs::apart(&[("--out", Some(&out))], &sessions)?;
@@ -170,11 +170,11 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(args) => compare::compare(&args),
         Command::Nightly(args) => nightly::nightly(&place, args).await,
         Command::Show { session } => {
-            out!("{}", report::show(&results::session(&session)?)?);
+            out!("{}", report::show(&named::session(&session)?)?);
             Ok(Exit::Done)
         }
         Command::Runs { dir } => {
-            out!("{}", report::runs(&results::folder(dir)?)?);
+            out!("{}", report::runs(&named::folder(dir)?)?);
             Ok(Exit::Done)
         }
         Command::Bench(args) => bench::bench(&place, args).await,
@@ -253,7 +253,7 @@ struct Interrupted;
 
 async fn doctor(place: &Place) -> Exit {
     if let Err(error) = place.open() {
-        errln!("headroom: {}", out::in_one(&error));
+        errln!("headroom: {}", terminal::in_one(&error));
     }
     let checks = components::doctor(place.cache.as_deref(), place.components.as_deref()).await;
     for check in &checks {

@@ -1,5 +1,6 @@
 //! `headroom nightly`: the experiments, compared with earlier nights, and a report.
 
+use host::{errln, out, outln};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -9,14 +10,15 @@ use super::args::{BenchArgs, NightlyArgs};
 use super::bench::BadOptions;
 use super::setting::Setting;
 use super::{Exit, Interrupted, Place, bench, compare, signals};
-use crate::bench::{Order, session};
-use crate::compare::baseline::{NIGHTLY, Nights, nights};
-use crate::compare::metrics::Declared;
-use crate::compare::{CompareError, Comparison, Options, Outcome};
-use crate::out::{clean, in_one};
-use crate::report::compared::{self, Style};
-use crate::report::{self, WithEarlier};
-use crate::run_folder::place::{RUNS, stamp};
+use ::compare::baseline::{NIGHTLY, Nights, nights};
+use ::compare::metrics::Declared;
+use ::compare::{CompareError, Comparison, Options, Outcome};
+use ::results::run_folder::place::{RUNS, stamp};
+use harness::bench::session;
+use host::terminal::{clean, in_one};
+use plan::Order;
+use present::report::compared::{self, Style};
+use present::report::{self, WithEarlier};
 
 /// Held for as long as a night goes on, in the cache, since a second night would disturb the first wherever it runs.
 const LOCK: &str = "nightly.lock";
@@ -68,7 +70,7 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     fs::create_dir_all(&out).with_context(|| format!("can't make {}", out.display()))?;
     let mut night = Night::default();
     for (order, bench) in &ready {
-        let ended = match session(bench, order, signals::stop()).await {
+        let ended = match session(bench, order, &mut bench::tell, signals::stop()).await {
             Ok(ended) => ended,
             // The others are still worth the night.
             Err(error) => {
@@ -111,7 +113,7 @@ fn with_earlier(
     };
     let new = [session.to_owned()];
     let base = nights(runs, Nights(args.nights), &new, &options.across)?;
-    let found = crate::compare::compare(&base, &new, declared, &options)?;
+    let found = ::compare::compare(&base, &new, declared, &options)?;
     Ok((base, found))
 }
 

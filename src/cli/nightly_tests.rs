@@ -2,7 +2,7 @@ use clap::Parser as _;
 
 use super::*;
 use crate::cli::{Cli, Command, is_usage};
-use crate::compare::side::Which;
+use ::compare::side::Which;
 
 /// The recorded comparison of like runs, as one that came out so.
 fn comparison(outcome: Outcome) -> Comparison {

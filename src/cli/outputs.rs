@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::bench::BadOptions;
-use crate::run_folder::files;
+use ::results::run_folder::files;
 
 /// Checks that no file to be written, each named by its option, is one that is read, lies in a session that is read, or is
 /// written twice.

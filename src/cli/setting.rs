@@ -2,9 +2,10 @@
 
 use super::Place;
 use super::args::ShapeArgs;
-use crate::components::image::{self, Registry};
-use crate::components::{self, Cache, ComponentsError, Hami, HamiChoice};
-use crate::plan::{Experiment, Host, PlanError};
+use components::image::{self, Registry};
+use components::{self, Cache, ComponentsError, Hami, HamiChoice};
+use host::errln;
+use plan::{Experiment, Host, PlanError};
 
 /// What has to be got ready before an experiment can run; experiments of one command often share one.
 #[derive(Debug, Clone, PartialEq, Eq)]

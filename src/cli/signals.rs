@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM: the first asks every part to end in order, the second ends the wait for it.
 
+use host::errln;
 use std::sync::OnceLock;
 
 use tokio::signal::unix::{SignalKind, signal};

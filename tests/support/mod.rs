@@ -7,6 +7,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use components::Cache;
+use harness::bench::Bench;
+use harness::cluster::Programs;
+use plan::{HamiKind, HamiSource, Host, Order, Overrides};
+
 /// How long a test waits for something that takes seconds on an idle machine.
 const PATIENCE: Duration = Duration::from_mins(4);
 
@@ -43,6 +48,53 @@ impl Bed {
     /// A scratch folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// What `headroom bench NAME --compress N --hami builtin --out DIR` would do, to be done in this process.
+    pub async fn session(&self, name: &str, compress: f64, out: &Path) -> (Bench, Order) {
+        let cache = Cache::open(Some(&self.path().join("cache"))).expect("a cache");
+        let found = components::setup(&cache, None, &mut |_| {}).await;
+        let found = found.expect("the components");
+        let programs = Programs {
+            etcd: found.etcd.path,
+            kube_apiserver: found.kube_apiserver.path,
+            kube_controller_manager: found.kube_controller_manager.path,
+            kube_scheduler: found.kube_scheduler.path,
+            kwok: found.kwok.path,
+            kwokctl: found.kwokctl.path,
+            kueue: found.kueue.path,
+            kueue_manifests: found.kueue_manifests,
+            hami: HEADROOM.into(),
+            hami_args: vec!["extender".into()],
+        };
+        let bench = Bench {
+            programs,
+            components: [].into(),
+            hami: HamiSource {
+                source: HamiKind::Builtin,
+                version: "test".into(),
+                sha256: String::new(),
+            },
+            hami_agent: "headroom-extender".into(),
+            state_root: self.sessions(),
+        };
+        let experiment = plan::load(name).expect("an experiment");
+        let overrides = Overrides {
+            compress: Some(compress),
+            ..Overrides::default()
+        };
+        let plans = plan::plans(&experiment, &overrides).expect("plans");
+        let order = Order {
+            expect: experiment.expected(&plans, &overrides),
+            plans,
+            experiment: experiment.name,
+            host: Host {
+                out: Some(out.to_owned()),
+                ..Host::default()
+            },
+            command: Vec::new(),
+        };
+        (bench, order)
     }
 
     /// Folder of live clusters' state.

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use jiff::{Span, SpanRelativeTo, Unit};
 
-use crate::components::HamiChoice;
-use crate::components::image::Registry;
-use crate::plan::Policy;
+use components::HamiChoice;
+use components::image::Registry;
+use plan::Policy;
 
 /// Options of `bench`.
 #[derive(Debug, Clone, Args)]

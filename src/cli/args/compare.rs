@@ -6,8 +6,8 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 use super::ShapeArgs;
-use crate::compare::alike::Topic;
-use crate::compare::baseline::{self, Nights};
+use ::compare::alike::Topic;
+use ::compare::baseline::{self, Nights};
 
 /// More simulated comparisons than this would take hours and show no more: shares of a million are good to a tenth of a per cent.
 const MOST_DRAWS: i64 = 1_000_000;

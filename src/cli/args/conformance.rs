@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::components::HamiChoice;
-use crate::components::image::Registry;
+use components::HamiChoice;
+use components::image::Registry;
 
 /// Options of `conformance`.
 #[derive(Debug, Clone, Args)]

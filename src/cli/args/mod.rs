@@ -11,7 +11,6 @@ use clap::{Parser, Subcommand};
 pub use self::bench::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs, UpArgs};
 pub use self::compare::{CompareArgs, NightlyArgs};
 pub use self::conformance::ConformanceArgs;
-use crate::{clearer, extender};
 
 /// Benchmark GPU-sharing policy on a real Kubernetes control plane with fake cards.
 #[derive(Debug, Parser)]

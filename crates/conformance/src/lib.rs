@@ -1,0 +1,303 @@
+//! `headroom conformance`: whether two extenders do the same, by playing the same scenarios with both.
+//!
+//! In: two HAMi schedulers, real or built in, or one and the recorded outcomes of another. Out: a table, a record, and whether
+//! they are equivalent. Both run on the same real control plane, one after the other in each scenario, each time as a new
+//! process with new nodes in a new namespace. It never explains a difference away: what may differ is written in the
+//! scenario or in a margin, before anything is played.
+//!
+//! - [`scenario`], [`catalog`]: what is played
+//! - [`lab`], [`tap`]: the control plane, and what listens between kube-scheduler and the extender
+//! - [`play`], [`observed`], [`names`]: playing a scenario, and what it showed in comparable words
+//! - [`compare`], [`counted`], [`latency`]: the judgement
+//! - [`record`], [`table`]: what is written down and printed
+
+pub mod catalog;
+pub mod compare;
+pub mod counted;
+mod lab;
+pub mod latency;
+mod names;
+pub mod observed;
+mod play;
+pub mod record;
+pub mod scenario;
+pub mod table;
+mod tap;
+
+use host::errln;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tokio_util::sync::CancellationToken;
+
+use compare::{Verdict, judge};
+use components::Hami;
+use harness::cluster::Programs;
+use lab::Lab;
+use latency::{Latency, Shown};
+use observed::Observed;
+use plan::component::HAMI;
+use record::{Outcome, PlayRecord, Recorded, SCHEMA, Session};
+use results::run_folder::Cause;
+use scenario::{Judged, Scenario, Step};
+
+/// Single pods of which at least so many are timed before anything is said about how fast they are bound.
+const ENOUGH_PODS: usize = 20;
+
+/// The same for plays at the default limit, each of which is one sample.
+const ENOUGH_PLAYS: usize = 8;
+
+/// The same for bursts, each of which is one sample: its pods wait for each other. Below 5 samples no interval holds the median
+/// in 90 of 100 cases: all of them lie on one side of it in 2 of 2⁵.
+const ENOUGH_BURSTS: usize = 5;
+
+/// What is to be done.
+#[derive(Debug)]
+pub struct Order {
+    /// The extenders to play; the first is the measure unless `against` is given.
+    pub sides: Vec<Hami>,
+    /// Recorded outcomes to hold the only side to.
+    pub against: Option<(PathBuf, Recorded)>,
+    /// Scenarios to play.
+    pub scenarios: Vec<Scenario>,
+    /// Plays of each.
+    pub repeats: u32,
+    /// Programs of the control plane.
+    pub programs: Programs,
+    /// Folder of live clusters' state.
+    pub state_root: PathBuf,
+    /// Folder for the record and the logs.
+    pub out: PathBuf,
+}
+
+/// Plays everything; the session's record, which is also in the folder.
+///
+/// # Errors
+/// The control plane does not come up or breaks, or a file cannot be written.
+pub async fn run(order: &Order, cancel: &CancellationToken) -> anyhow::Result<Session> {
+    std::fs::create_dir_all(&order.out)
+        .with_context(|| format!("can't make {}", order.out.display()))?;
+    let mut sides: Vec<_> = order.sides.iter().map(|hami| hami.source.clone()).collect();
+    if let Some((_, recorded)) = &order.against {
+        sides.insert(0, recorded.hami.clone());
+    }
+    let mut session = Session {
+        schema: SCHEMA,
+        headroom: env!("CARGO_PKG_VERSION").into(),
+        started: jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string(),
+        sides,
+        against: order
+            .against
+            .as_ref()
+            .map(|(path, _)| path.display().to_string()),
+        plays: Vec::new(),
+        verdicts: Vec::new(),
+        latency: Vec::new(),
+        equivalent: None,
+    };
+    for repeat in 1..=order.repeats {
+        let played = tokio::select! {
+            played = once(order, repeat, &mut session) => played,
+            () = cancel.cancelled() => break,
+        };
+        played?;
+    }
+    conclude(order, &mut session, !cancel.is_cancelled());
+    record::write(&order.out.join("conformance.json"), &session)?;
+    Ok(session)
+}
+
+/// Plays each scenario once with each side, on a control plane of its own.
+async fn once(order: &Order, repeat: u32, session: &mut Session) -> anyhow::Result<()> {
+    let logs = order.out.join(format!("logs-{repeat}"));
+    let cancel = CancellationToken::new();
+    let lab = Lab::open(&order.programs, &order.state_root, &logs, &cancel).await?;
+    errln!(
+        "repeat {repeat} of {}: control plane ready in {:.1} s",
+        order.repeats,
+        lab.cluster.bring_up_secs()
+    );
+    let (sides, offset) = (order.sides.len(), usize::from(order.against.is_some()));
+    let mut number = 0;
+    for (place, scenario) in order.scenarios.iter().enumerate() {
+        for turn in 0..sides {
+            // A B, B A, A B, …: neither is always the first.
+            let side = (turn + place + repeat as usize) % sides;
+            number += 1;
+            let hami = &order.sides[side];
+            let played = play::play(&lab, hami, scenario, number)
+                .await
+                .with_context(|| {
+                    format!("scenario {} with {}", scenario.name, hami.source.label())
+                })?;
+            errln!(
+                "  {}/{} {} {}: {} attempts, {} calls, {:.1} s",
+                place + 1,
+                order.scenarios.len(),
+                scenario.name,
+                ["A", "B"][side + offset],
+                played.observed.attempts,
+                played.observed.calls.values().sum::<u64>(),
+                played.wall_secs
+            );
+            session.plays.push(PlayRecord {
+                scenario: scenario.name,
+                side: side + offset,
+                repeat,
+                played,
+            });
+            intact(&lab)?;
+        }
+    }
+    if let Some(cluster) = Arc::into_inner(lab.cluster) {
+        cluster.tear_down().await;
+    }
+    Ok(())
+}
+
+/// The control plane must outlive every play: an extender may end by itself, nothing else may.
+fn intact(lab: &Lab) -> anyhow::Result<()> {
+    let exits = lab.cluster.exits();
+    match exits
+        .iter()
+        .find(|exit| exit.component != HAMI && exit.cause != Cause::Stopped)
+    {
+        None => Ok(()),
+        Some(exit) => anyhow::bail!(
+            "{} {}, so that outcomes mean nothing; its log is among the session's",
+            exit.component,
+            exit.how()
+        ),
+    }
+}
+
+fn conclude(order: &Order, session: &mut Session, complete: bool) {
+    let shown = |session: &Session, side: usize, scenario: &Scenario| -> Vec<Observed> {
+        let plays = session.plays.iter();
+        plays
+            .filter(|play| play.side == side && play.scenario == scenario.name)
+            .map(|play| play.played.observed.clone())
+            .collect()
+    };
+    if session.sides.len() == 2 {
+        let verdict = |scenario: &Scenario| {
+            let second = shown(session, 1, scenario);
+            match order
+                .against
+                .as_ref()
+                .map(|(_, recorded)| &recorded.scenarios)
+            {
+                None => judge(
+                    scenario.name,
+                    scenario.judged,
+                    [&shown(session, 0, scenario), &second],
+                ),
+                Some(known) => held_to(known.get(scenario.name), scenario, &second),
+            }
+        };
+        session.verdicts = order.scenarios.iter().map(verdict).collect();
+        session.latency = latencies(&order.scenarios, &session.plays);
+        let same = session.verdicts.iter().all(|verdict| verdict.equivalent)
+            && session
+                .latency
+                .iter()
+                .all(|l| matches!(l.shown, Shown::Equivalent | Shown::NotJudged));
+        session.equivalent = complete.then_some(same);
+    }
+}
+
+/// Compares with recorded outcomes.
+fn held_to(known: Option<&Outcome>, scenario: &Scenario, second: &[Observed]) -> Verdict {
+    match known {
+        Some(Outcome::Exactly(first)) => judge(scenario.name, scenario.judged, [first, second]),
+        Some(Outcome::Loosely(first)) => {
+            compare::judge_counts(scenario.name, scenario.judged, first, second)
+        }
+        None => judge(scenario.name, scenario.judged, [&[], second]),
+    }
+}
+
+/// How fast pods were bound: single ones by limit, and each burst by its mean.
+fn latencies(scenarios: &[Scenario], plays: &[PlayRecord]) -> Vec<Latency> {
+    let secs =
+        |side: usize, of: &dyn Fn(&Scenario) -> bool, take: &dyn Fn(&PlayRecord) -> Vec<f64>| {
+            let of_side = plays.iter().filter(|play| play.side == side);
+            let chosen =
+                of_side.filter(|play| scenarios.iter().any(|s| s.name == play.scenario && of(s)));
+            chosen.flat_map(take).collect::<Vec<f64>>()
+        };
+    let mut all = Vec::new();
+    let single = |limit| {
+        move |s: &Scenario| s.judged == Judged::Exactly && s.limit == limit && !waits_on_purpose(s)
+    };
+    let each = |play: &PlayRecord| play.played.bound_secs.values().copied().collect();
+    let raised = single(scenario::RAISED);
+    all.extend(latency::compare(
+        "single pods, raised limit",
+        ENOUGH_PODS,
+        &secs(0, &raised, &each),
+        &secs(1, &raised, &each),
+    ));
+    // At the default limit a play's second pod waits for the first one's calls, the third for both: its mean is one sample.
+    let default = single(scenario::HAMI_DEFAULT);
+    all.extend(latency::compare(
+        "single pods, HAMi's default limit, mean of a play's",
+        ENOUGH_PLAYS,
+        &secs(0, &default, &mean),
+        &secs(1, &default, &mean),
+    ));
+    for burst in scenarios
+        .iter()
+        .filter(|s| matches!(s.steps.as_slice(), [Step::Burst(_)]))
+    {
+        let of = |s: &Scenario| s.name == burst.name;
+        let class = format!("{}, mean of its pods", burst.name);
+        all.extend(latency::compare(
+            &class,
+            ENOUGH_BURSTS,
+            &secs(0, &of, &mean),
+            &secs(1, &of, &mean),
+        ));
+    }
+    all
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a dozen pods")]
+fn mean(play: &PlayRecord) -> Vec<f64> {
+    let secs = &play.played.bound_secs;
+    if secs.is_empty() {
+        return Vec::new();
+    }
+    vec![secs.values().sum::<f64>() / secs.len() as f64]
+}
+
+/// Whether a scenario keeps pods from being bound as soon as they could be.
+fn waits_on_purpose(scenario: &Scenario) -> bool {
+    let waits = |step: &Step| matches!(step, Step::Hold(_) | Step::Retry(..));
+    scenario.steps.iter().any(waits)
+}
+
+/// The outcomes of a session's side in the form of a file to hold others to.
+#[must_use]
+pub fn recorded(order: &Order, session: &Session, side: usize) -> Recorded {
+    let outcome = |scenario: &Scenario| {
+        let plays = session.plays.iter();
+        let shown: Vec<Observed> = plays
+            .filter(|play| play.side == side && play.scenario == scenario.name)
+            .map(|play| play.played.observed.clone())
+            .collect();
+        (
+            scenario.name.to_owned(),
+            Outcome::of(scenario.judged, &shown),
+        )
+    };
+    Recorded {
+        schema: SCHEMA,
+        hami: session.sides[side].clone(),
+        plays: order.repeats,
+        scenarios: order.scenarios.iter().map(outcome).collect(),
+    }
+}

@@ -1,0 +1,204 @@
+//! What is written down: a session's record, with times, and the recorded outcomes of one extender, without, which another can
+//! be held to on any machine.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+use super::compare::Verdict;
+use super::counted::Counted;
+use super::latency::Latency;
+use super::observed::Observed;
+use super::play::Played;
+use super::scenario::{Judged, Scenario};
+use host::text_file;
+use plan::HamiSource;
+
+/// Version of both files' form.
+pub const SCHEMA: u32 = 1;
+
+/// Outcomes of one extender.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Which extender.
+    pub hami: HamiSource,
+    /// Plays of each scenario.
+    pub plays: u32,
+    /// By scenario.
+    pub scenarios: BTreeMap<String, Outcome>,
+}
+
+/// Outcomes of a scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Each outcome that was seen, once.
+    Exactly(Vec<Observed>),
+    /// The counts of each play.
+    Loosely(Vec<Counted>),
+}
+
+impl Outcome {
+    /// What plays of a scenario showed, in the form in which it is judged.
+    #[must_use]
+    pub fn of(judged: Judged, plays: &[Observed]) -> Self {
+        match judged {
+            Judged::Loosely(_) => Self::Loosely(plays.iter().map(Counted::of).collect()),
+            Judged::Exactly => {
+                let mut seen: Vec<Observed> = Vec::new();
+                for play in plays {
+                    if !seen.contains(play) {
+                        seen.push(play.clone());
+                    }
+                }
+                Self::Exactly(seen)
+            }
+        }
+    }
+
+    /// Plays, or different ones, that stand in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Exactly(list) => list.len(),
+            Self::Loosely(list) => list.len(),
+        }
+    }
+
+    /// Whether nothing stands in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Larger files are refused: the outcomes of every scenario have a few kB.
+const MOST_MIB: u64 = 16;
+
+/// A file of recorded outcomes cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("--against {path}: {problem}")]
+pub struct BadRecord {
+    path: String,
+    problem: String,
+}
+
+impl Recorded {
+    /// Reads a file that `--record` wrote.
+    ///
+    /// # Errors
+    /// It is not there, or it is no such file.
+    pub fn read(path: &Path) -> Result<Self, BadRecord> {
+        let bad = |problem: String| BadRecord {
+            path: path.display().to_string(),
+            problem,
+        };
+        let text = text_file::read(path, MOST_MIB).map_err(bad)?;
+        let recorded: Self = serde_json::from_str(&text)
+            .map_err(|error| bad(format!("not what --record writes: {error}")))?;
+        if recorded.schema == SCHEMA {
+            Ok(recorded)
+        } else {
+            let problem = format!("schema {}, not {SCHEMA}: record it anew", recorded.schema);
+            Err(bad(problem))
+        }
+    }
+
+    /// Those scenarios that are not in it.
+    #[must_use]
+    pub fn lacking(&self, scenarios: &[Scenario]) -> Vec<&'static str> {
+        let known = |scenario: &&Scenario| !self.scenarios.contains_key(scenario.name);
+        scenarios
+            .iter()
+            .filter(known)
+            .map(|scenario| scenario.name)
+            .collect()
+    }
+}
+
+/// A session's record.
+#[derive(Debug, Clone, Serialize)]
+pub struct Session {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Version of headroom.
+    pub headroom: String,
+    /// UTC time of the start.
+    pub started: String,
+    /// The two extenders, the one that is the measure first.
+    pub sides: Vec<HamiSource>,
+    /// The recorded outcomes that stood in for the first, if any.
+    pub against: Option<String>,
+    /// Every play, in order.
+    pub plays: Vec<PlayRecord>,
+    /// How each scenario came out; empty if there was nothing to compare.
+    pub verdicts: Vec<Verdict>,
+    /// How fast the two were.
+    pub latency: Vec<Latency>,
+    /// Whether the two are equivalent; null if there was nothing to compare or not all was played.
+    pub equivalent: Option<bool>,
+}
+
+/// One play.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlayRecord {
+    /// Name of the scenario.
+    pub scenario: &'static str,
+    /// Which extender: its place among the sides.
+    pub side: usize,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// What it showed.
+    #[serde(flatten)]
+    pub played: Played,
+}
+
+/// Writes JSON with a line a value, so that a change shows in a diff; half a file is never left.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    let new = path.with_extension("json.new");
+    fs::write(&new, text)
+        .and_then(|()| fs::rename(&new, path))
+        .with_context(|| format!("can't write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_plays_are_written_once_and_loose_ones_as_counts() {
+        let plays = [Observed::default(), Observed::default()];
+        assert_eq!(Outcome::of(Judged::Exactly, &plays).len(), 1);
+        assert_eq!(Outcome::of(Judged::Loosely("chance"), &plays).len(), 2);
+    }
+
+    #[test]
+    fn a_file_of_another_kind_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.json");
+        assert!(
+            Recorded::read(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("x.json")
+        );
+        fs::write(&path, "{}").unwrap();
+        assert!(
+            Recorded::read(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("--record")
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! The node clearer beside a run: started before the clock, its decisions kept in the run's folder.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use crate::cluster::Cluster;
+use crate::observer::Clock;
+use crate::tenants::GROUP_LABEL;
+use plan::component::CLEARER;
+use plan::{ClearerPlan, Plan};
+use results::judge;
+use results::run_folder::{Disturbance, Record, RunSummary, RunWriter, reader};
+
+/// Label that every fake machine carries (`kwok/node.yaml`): the scope of a clearer that is given no group.
+const EVERY_MACHINE: &str = "gpu=on";
+
+/// How long the clearer may take until it leads: it waits for its watches' first lists and a free Lease, a second or two.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often its log is looked at meanwhile.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Starts the clearer under the cluster's supervisor and waits until it leads.
+///
+/// # Errors
+/// If it does not; its own messages are in the run's `logs/clearer.log`.
+pub async fn start(
+    cluster: &Cluster,
+    plan: &ClearerPlan,
+    writer: &RunWriter,
+) -> anyhow::Result<()> {
+    let program = std::env::current_exe().context("finding headroom's own program")?;
+    let decisions = writer.decisions();
+    cluster.run(CLEARER, program, arguments(plan), Some(decisions.clone()));
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !leads(&decisions) {
+        anyhow::ensure!(
+            tokio::time::Instant::now() < deadline,
+            "the node clearer does not lead after {} s; see {}",
+            PATIENCE.as_secs(),
+            writer.logs().join("clearer.log").display()
+        );
+        tokio::time::sleep(POLL).await;
+    }
+    Ok(())
+}
+
+/// Writes into a run's summary where the requests landed that machines were cleared for, and who paid.
+pub fn judge(
+    plan: &Plan,
+    records: &[Record],
+    writer: &RunWriter,
+    clock: &Clock,
+    summary: &mut RunSummary,
+) {
+    let mut decisions = Vec::new();
+    if let Some(clearer) = &plan.clearer {
+        match reader::decisions(&writer.decisions()) {
+            Ok(read) => decisions = read,
+            Err(error) => summary.disturbed.push(Disturbance {
+                kind: "lost-evidence".into(),
+                detail: error.to_string(),
+                remedy: "which machine was cleared for whom is not known; run again".into(),
+            }),
+        }
+        summary.landings = judge::landings(clearer, records, &decisions, clock.zero_wall());
+    }
+    judge::who_pays(summary, records, &decisions, clock.zero_wall());
+}
+
+fn leads(decisions: &Path) -> bool {
+    // Its first line, which is short; a file that is not there yet has none.
+    std::fs::read_to_string(decisions).is_ok_and(|text| text.contains(r#""event":"leading""#))
+}
+
+fn arguments(plan: &ClearerPlan) -> Vec<OsString> {
+    let scope = match &plan.scope {
+        Some(group) => format!("{GROUP_LABEL}={group}"),
+        None => EVERY_MACHINE.to_owned(),
+    };
+    [
+        "clearer".to_owned(),
+        format!("--scope={scope}"),
+        format!("--allow={}", plan.stops.join(",")),
+        format!("--strategy={}", plan.strategy.name()),
+        format!("--trigger={}", plan.trigger.name()),
+        format!("--time-limit={}", plan.deadline_secs),
+    ]
+    .map(OsString::from)
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use plan::{ClearerStrategy, ClearerTrigger};
+
+    #[derive(clap::Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        args: clearer::Args,
+    }
+
+    /// What the clearer's own command line makes of a plan's.
+    fn parsed(plan: &ClearerPlan) -> clearer::Args {
+        let line = arguments(plan);
+        assert_eq!(line[0], "clearer");
+        CommandLine::try_parse_from(line)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .args
+    }
+
+    #[test]
+    fn the_clearer_understands_every_setting_of_a_plan() {
+        use clearer::{StrategyKind, Trigger};
+        let strategies = [
+            (ClearerStrategy::ListThenEvict, StrategyKind::ListThenEvict),
+            (ClearerStrategy::Recheck, StrategyKind::Recheck),
+            (ClearerStrategy::Reserve, StrategyKind::Reserve),
+        ];
+        let triggers = [
+            (ClearerTrigger::Unschedulable, Trigger::Unschedulable),
+            (ClearerTrigger::PendingWorkload, Trigger::PendingWorkload),
+        ];
+        for ((strategy, kind), (trigger, cause)) in strategies
+            .into_iter()
+            .flat_map(|s| triggers.map(|t| (s, t)))
+        {
+            let plan = ClearerPlan {
+                strategy,
+                scope: None,
+                stops: vec!["vision".into(), "speech".into()],
+                trigger,
+                deadline_secs: 45.5,
+            };
+            let args = parsed(&plan);
+            assert_eq!((args.strategy, args.trigger), (kind, cause));
+            assert!(args.may_stop("speech") && !args.may_stop("research"));
+            assert!((args.time_limit - 45.5).abs() < 1e-9);
+            assert!(args.lease_secs >= 2 && !args.put_back_all);
+        }
+    }
+
+    #[test]
+    fn a_group_as_scope_leaves_the_other_machines_out_of_reach() {
+        use kube::core::SelectorExt as _;
+        let plan = ClearerPlan {
+            strategy: ClearerStrategy::Reserve,
+            scope: Some("shared".into()),
+            stops: vec!["vision".into()],
+            trigger: ClearerTrigger::Unschedulable,
+            deadline_secs: 60.0,
+        };
+        let scope = parsed(&plan).scope;
+        let labels = |group: &str| {
+            let all = [("gpu", "on"), (GROUP_LABEL, group)];
+            all.map(|(k, v)| (k.to_owned(), v.to_owned())).into()
+        };
+        assert!(scope.matches(&labels("shared")));
+        assert!(!scope.matches(&labels("dedicated")));
+        let everywhere = parsed(&ClearerPlan {
+            scope: None,
+            ..plan
+        })
+        .scope;
+        assert!(everywhere.matches(&labels("dedicated")));
+    }
+}

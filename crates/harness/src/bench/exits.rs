@@ -1,0 +1,78 @@
+//! What the components' exits mean for a run: restarts, a lost substrate, lines of `restarts.jsonl`.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::cluster::Exit;
+use crate::observer::Clock;
+use results::run_folder::Cause;
+use results::run_folder::run_summary::cut;
+use results::run_folder::{ComponentExit, Disturbance};
+
+/// Restarts of each supervised component: exits that the harness did not cause.
+pub fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
+    let mut restarts: BTreeMap<String, u32> = [
+        plan::component::KUBE_SCHEDULER,
+        plan::component::HAMI,
+        plan::component::KUEUE,
+    ]
+    .map(|c| (c.into(), 0))
+    .into();
+    for exit in exits.iter().filter(|e| restarted(e)) {
+        *restarts.entry(exit.component.clone()).or_default() += 1;
+    }
+    restarts
+}
+
+/// Whether it was a restart. The substrate has no supervisor: what ends there is not started again.
+pub fn restarted(exit: &Exit) -> bool {
+    exit.cause != Cause::Stopped && plan::component::SUPERVISED.contains(&exit.component.as_str())
+}
+
+/// The same by component, then cause.
+pub fn causes(exits: &[Exit]) -> BTreeMap<String, BTreeMap<String, u32>> {
+    let mut causes: BTreeMap<String, BTreeMap<String, u32>> = BTreeMap::new();
+    for exit in exits.iter().filter(|e| restarted(e)) {
+        let of = causes.entry(exit.component.clone()).or_default();
+        *of.entry(exit.cause.name().to_owned()).or_default() += 1;
+    }
+    causes
+}
+
+/// The substrate has no supervisor: what of it died stayed dead, and the run is about something else from then on.
+pub fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
+    let mut dead = exits.iter().filter(|e| {
+        e.cause != Cause::Stopped && !plan::component::SUPERVISED.contains(&e.component.as_str())
+    });
+    dead.next().map(|exit| Disturbance {
+        kind: cut::COMPONENT_LOST.into(),
+        detail: format!(
+            "{} {} and was not started again",
+            exit.component,
+            exit.how()
+        ),
+        remedy: "see its log under the run's logs/, and run again".into(),
+    })
+}
+
+/// Seconds since `zero`; negative: before it.
+pub fn secs_of(exit: &Exit, zero: Instant) -> f64 {
+    match exit.instant.checked_duration_since(zero) {
+        Some(after) => after.as_secs_f64(),
+        None => -zero.duration_since(exit.instant).as_secs_f64(),
+    }
+}
+
+/// An exit as the run's folder has it.
+pub fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
+    ComponentExit {
+        secs: secs_of(exit, clock.instant_at(0.0)),
+        component: exit.component.clone(),
+        pid: exit.pid.unsigned_abs(),
+        cause: format!("{} ({})", exit.cause.name(), exit.how()),
+        uptime_secs: exit.ran_secs,
+        cpu_secs: exit.cpu_secs,
+        peak_rss_mib: exit.peak_rss_mib,
+        restarted: exit.restart_delay_secs.is_some(),
+    }
+}

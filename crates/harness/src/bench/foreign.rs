@@ -1,0 +1,76 @@
+//! CPU time that programs other than the harness and its cluster used during a run: what makes a machine a noisy one.
+
+use std::time::Instant;
+
+use host::machine;
+use host::process;
+use results::disturbance::OTHERS_SHARE;
+use results::run_folder::Disturbance;
+
+/// CPU time up to a moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    at: Instant,
+    /// Of the whole machine, seconds.
+    machine_secs: f64,
+    /// Of the harness and the components, seconds.
+    own_secs: f64,
+}
+
+impl Mark {
+    /// Now, for the harness and the processes of its cluster; `None` if the kernel does not tell.
+    #[must_use]
+    pub fn now(components: &[(String, i32)]) -> Option<Self> {
+        let pids = components.iter().map(|(_, pid)| pid.unsigned_abs());
+        let own = pids.chain([std::process::id()]).filter_map(process::usage);
+        Some(Self {
+            at: Instant::now(),
+            machine_secs: machine::busy_cpu_secs()?,
+            own_secs: own.map(|usage| usage.cpu_secs).sum(),
+        })
+    }
+
+    /// The disturbance, if others used too much since then.
+    #[must_use]
+    pub fn disturbance(self, now: Self) -> Option<Disturbance> {
+        let wall = now.at.duration_since(self.at).as_secs_f64();
+        let machine = now.machine_secs - self.machine_secs;
+        // A component that was restarted takes its CPU time with it; then this errs on the side of a disturbance.
+        let own = (now.own_secs - self.own_secs).max(0.0);
+        let others = (machine - own).max(0.0) / wall;
+        let cores = f64::from(machine::all_cores());
+        (wall > 0.0 && others > OTHERS_SHARE * cores).then(|| Disturbance {
+            kind: "busy-machine".into(),
+            detail: format!(
+                "other programs used {others:.2} of {cores:.0} cores during the run (up to {:.2} are taken for none)",
+                OTHERS_SHARE * cores
+            ),
+            remedy: "close them and run again; latencies are those of a busy machine".into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_the_cluster_itself_uses_disturbs_nothing() {
+        let at = Instant::now();
+        let mark = |secs: u64, machine_secs, own_secs| Mark {
+            at: at + Duration::from_secs(secs),
+            machine_secs,
+            own_secs,
+        };
+        let start = mark(0, 100.0, 10.0);
+        let cores = f64::from(machine::all_cores());
+        assert!(
+            start
+                .disturbance(mark(10, 100.0 + 10.0 * cores, 10.0 + 10.0 * cores))
+                .is_none()
+        );
+        let noisy = start.disturbance(mark(10, 100.0 + 9.0 * cores, 10.0));
+        assert_eq!(noisy.expect("nine tenths are others'").kind, "busy-machine");
+    }
+}

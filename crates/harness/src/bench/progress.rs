@@ -1,0 +1,191 @@
+//! What a user sees while a run goes on: a live line a team on a terminal, a plain line every ten seconds without one.
+//!
+//! In: [`Live`] snapshots. Out: standard error only, so that standard output holds the final table alone.
+
+use host::errln;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::observer::{Live, LiveTenant};
+use plan::{Plan, TenantPlan};
+
+/// How often a plain line is printed where there is no terminal.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// The live view of one run.
+pub struct Progress {
+    bars: Option<Vec<ProgressBar>>,
+    // Held so that the bars stay on screen as a block.
+    _screen: Option<MultiProgress>,
+    next_plain: Instant,
+    /// Experiments each team submits in all, by its place in the plan.
+    totals: Vec<u32>,
+    expected_secs: f64,
+}
+
+impl Progress {
+    /// Opens the view for a run that is expected to take `expected_secs`.
+    #[must_use]
+    pub fn new(plan: &Plan, expected_secs: f64) -> Self {
+        let total = |team: &TenantPlan| team.groups().map(|g| g.count).sum();
+        let totals: Vec<u32> = plan.tenants.iter().map(total).collect();
+        let screen = std::io::stderr().is_terminal().then(MultiProgress::new);
+        let bars = screen.as_ref().map(|screen| {
+            let style = ProgressStyle::with_template("{wide_msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner());
+            (0..2 + totals.iter().filter(|n| **n > 0).count())
+                .map(|_| screen.add(ProgressBar::new_spinner().with_style(style.clone())))
+                .collect()
+        });
+        Self {
+            bars,
+            _screen: screen,
+            next_plain: Instant::now(),
+            totals,
+            expected_secs,
+        }
+    }
+
+    /// Shows a snapshot. `restarts` counts those of all supervised components so far.
+    pub fn show(&mut self, live: &Live, restarts: u32) {
+        let left = self.expected_secs - live.at_secs;
+        let left = if left > 0.0 {
+            format!("about {left:.0} s left")
+        } else {
+            format!("{:.0} s longer than expected", -left)
+        };
+        let head = format!(
+            "t = {:.0} s, {left}, {restarts} restarts",
+            live.at_secs.max(0.0)
+        );
+        match &self.bars {
+            Some(bars) => {
+                bars[0].set_message(head);
+                bars[1].set_message(columns(HEAD));
+                let teams = live.tenants.iter().zip(&self.totals);
+                let teams = teams.filter(|(_, total)| **total > 0);
+                for (bar, (tenant, total)) in bars[2..].iter().zip(teams) {
+                    bar.set_message(tenant_line(tenant, *total, true));
+                }
+            }
+            None if Instant::now() >= self.next_plain => {
+                self.next_plain = Instant::now() + PLAIN_EVERY;
+                let teams: Vec<String> = live
+                    .tenants
+                    .iter()
+                    .zip(&self.totals)
+                    .filter(|(_, total)| **total > 0)
+                    .map(|(tenant, total)| tenant_line(tenant, *total, false))
+                    .collect();
+                errln!("{head} | {}", teams.join(" | "));
+            }
+            None => {}
+        }
+    }
+
+    /// Closes the view.
+    pub fn close(self) {
+        for bar in self.bars.into_iter().flatten() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// What the columns of [`tenant_line`] say. Cards are those on bound pods, and those for which quota is held where that is
+/// more; experiments wait without quota + with quota and no machine yet; latency is that of what was bound so far.
+const HEAD: [&str; 6] = [
+    "team",
+    "stage",
+    "cards/quota",
+    "waiting",
+    "done",
+    "bound p50/p95",
+];
+
+/// Cells in less than 80 columns.
+fn columns(cells: [&str; 6]) -> String {
+    let [team, stage, cards, waiting, done, bound] = cells;
+    format!("{team:<11.11} {stage:<11.11} {cards:<17} {waiting:<8} {done:<8} {bound}")
+}
+
+/// Where a team stands.
+fn tenant_line(tenant: &LiveTenant, total: u32, aligned: bool) -> String {
+    let ended = tenant.done + tenant.failed;
+    let place = match (&tenant.stage, tenant.round) {
+        _ if ended == total => "done".into(),
+        (Some(stage), Some(round)) => format!("{stage} #{}", round + 1),
+        _ => "idle".into(),
+    };
+    let cards = &tenant.cards;
+    let quota = cards.quota.map_or("-".into(), |q| q.to_string());
+    let held = if cards.admitted > cards.bound {
+        format!(" held {}", cards.admitted)
+    } else {
+        String::new()
+    };
+    let bound = match (tenant.bound_p50_secs, tenant.bound_p95_secs) {
+        (Some(p50), Some(p95)) => format!("{p50:.1}/{p95:.1} s"),
+        _ => "-".into(),
+    };
+    let (name, bound_cards) = (&tenant.name, cards.bound);
+    if aligned {
+        let cards = format!("{bound_cards}/{quota}{held}");
+        let waiting = format!("{}+{}", tenant.waiting, tenant.admitted);
+        let done = format!("{ended}/{total}");
+        columns([name, &place, &cards, &waiting, &done, &bound])
+    } else {
+        format!(
+            "{name} {place}: {bound_cards}/{quota} cards{held}, {}+{} waiting, {ended}/{total} done, bound p50/p95 {bound}",
+            tenant.waiting, tenant.admitted
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observer::LiveCards;
+
+    #[test]
+    fn a_teams_line_fits_a_terminal_of_80_columns() {
+        let tenant = LiveTenant {
+            name: "workstation".into(),
+            stage: Some("validate".into()),
+            round: Some(0),
+            waiting: 104,
+            admitted: 24,
+            done: 99,
+            cards: LiveCards {
+                quota: Some(312),
+                bound: 128,
+                admitted: 240,
+                ..LiveCards::default()
+            },
+            bound_p50_secs: Some(173.7),
+            bound_p95_secs: Some(313.9),
+            ..LiveTenant::default()
+        };
+        let line = tenant_line(&tenant, 113, true);
+        assert!(
+            line.chars().count() < 80,
+            "{}: {line}",
+            line.chars().count()
+        );
+        for part in [
+            "validate #1",
+            "128/312 held 240",
+            "104+24",
+            "99/113",
+            "173.7/313.9",
+        ] {
+            assert!(line.contains(part), "{part} is not in {line}");
+        }
+        let done = LiveTenant {
+            done: 113,
+            ..tenant
+        };
+        assert!(tenant_line(&done, 113, true).contains("done"));
+    }
+}

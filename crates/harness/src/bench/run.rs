@@ -1,0 +1,343 @@
+//! One run: a fresh cluster, its teams, the timeline, the evidence, the figures.
+//!
+//! In: a [`Job`] (plan, programs, folder). Out: the run's folder and its part of the summary. It leaves no process behind,
+//! however it ends, unless it was asked to keep the cluster.
+
+use host::errln;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+
+use super::clearer;
+use super::exits::{causes, component_exit, lost_substrate, restarts};
+use super::foreign::Mark;
+use super::frozen;
+use super::play::play;
+use super::progress::Progress;
+use super::stalls::inject;
+use crate::cluster::{self, Cluster, Exit, Programs};
+use crate::data_plane;
+use crate::driver::Driver;
+use crate::observer::storage::{self, Sampled};
+use crate::observer::{Clock, Observation, Observer, Pids, audit, figures};
+use crate::tenants;
+use host::machine::Fingerprint;
+use plan::HamiSource;
+use plan::{self, Host, Plan, Stall};
+use results::judge;
+use results::run_folder::info::Program;
+use results::run_folder::run_summary::cut;
+use results::run_folder::summary::SCHEMA;
+use results::run_folder::{
+    ComponentExit, Disturbance, Record, RunInfo, RunSummary, RunWriter, SessionWriter, Storage,
+};
+
+/// The harness's name in the audit log.
+pub const USER_AGENT: &str = concat!("headroom/", env!("CARGO_PKG_VERSION"));
+
+/// How long the last experiments' quota may take to be given back before the observation ends all the same.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// How often progress is looked at.
+const GLANCE: Duration = Duration::from_millis(500);
+
+/// What is the same for every run of a session.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    /// Programs of the control plane.
+    pub programs: Programs,
+    /// Their versions and checksums, by component.
+    pub components: BTreeMap<String, Program>,
+    /// Which HAMi runs.
+    pub hami: HamiSource,
+    /// What it calls itself in the audit log.
+    pub hami_agent: String,
+    /// Folder of live clusters' state.
+    pub state_root: PathBuf,
+}
+
+/// One run to do.
+#[derive(Debug, Clone)]
+pub struct Job<'a> {
+    /// Its settings.
+    pub plan: &'a Plan,
+    /// The command's own settings, to be recorded.
+    pub host: &'a Host,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// Name of its folder in the session's.
+    pub folder: String,
+    /// Leave the cluster up afterwards.
+    pub keep: bool,
+}
+
+/// A run that came to its end.
+#[derive(Debug)]
+pub struct Done {
+    /// Its part of the summary.
+    pub summary: RunSummary,
+    /// Its records.
+    pub records: Vec<Record>,
+    /// How its components ended.
+    pub exits: Vec<Exit>,
+    /// When its clock started.
+    pub zero: Instant,
+}
+
+/// Does one run.
+///
+/// When `cancel` is cancelled the run ends early with what it has, and its summary says so.
+///
+/// # Errors
+/// If the cluster cannot be brought up, or the run's folder cannot be written at all.
+pub async fn run(
+    bench: &Bench,
+    job: &Job<'_>,
+    session: &SessionWriter,
+    machine: &Fingerprint,
+    cancel: &CancellationToken,
+) -> anyhow::Result<Done> {
+    let started = Instant::now();
+    let mut info = run_info(bench, job, machine)?;
+    let writer = Arc::new(session.run(&job.folder, &info)?);
+    let cluster = bring_up(bench, job.plan, &writer.logs(), cancel).await?;
+    info.client_limits.clone_from(cluster.client_limits());
+    writer.info(&info)?;
+    let client = cluster.client(USER_AGENT).await?;
+    tenants::apply(&client, &tenants::objects(job.plan)).await?;
+    tenants::admissible(&client, job.plan).await?;
+    if let Some(plan) = &job.plan.clearer {
+        clearer::start(&cluster, plan, &writer).await?;
+    }
+    let bring_up_secs = started.elapsed().as_secs_f64();
+    errln!("cluster ready in {bring_up_secs:.1} s");
+
+    let clock = Clock::new();
+    let seen = observe(job.plan, &cluster, &client, &clock, &writer, cancel).await?;
+    info.clock_started = Some(clock.zero_wall().to_string());
+    writer.info(&info)?;
+
+    let audit_log = cluster.audit_log();
+    let exits = if job.keep {
+        let exits = cluster.exits();
+        let (id, kubeconfig) = (cluster.id().to_owned(), cluster.kubeconfig());
+        cluster.keep()?;
+        errln!(
+            "cluster {id} is left up: export KUBECONFIG={}",
+            kubeconfig.display()
+        );
+        exits
+    } else {
+        cluster.tear_down().await
+    };
+    let Seen {
+        mut observation,
+        mut disturbed,
+        stalls,
+        storage,
+    } = seen;
+    let lines: Vec<ComponentExit> = exits.iter().map(|e| component_exit(e, &clock)).collect();
+    for line in &lines {
+        writer.exit(line);
+    }
+    let agents = agents(bench);
+    let (log, line, end_secs) = (audit_log, clock.clone(), observation.end_secs);
+    disturbed.extend(lost_substrate(&exits));
+    let mut records = std::mem::take(&mut observation.records);
+    let (joined, records) = tokio::task::spawn_blocking(move || {
+        let joined = audit::join(&log, &line, end_secs, &agents, &mut records);
+        (joined, records)
+    })
+    .await
+    .context("joining the audit log")?;
+    observation.records = records;
+    let audit = joined
+        .map_err(|error| {
+            disturbed.push(Disturbance {
+                kind: "lost-evidence".into(),
+                detail: error.to_string(),
+                remedy: "bind times are the watch's; run again".into(),
+            });
+        })
+        .ok();
+
+    let facts = figures::RunFacts {
+        repeat: job.repeat,
+        folder: job.folder.clone(),
+        bring_up_secs,
+        wall_secs: started.elapsed().as_secs_f64(),
+        restarts: restarts(&exits),
+        restart_causes: causes(&exits),
+        storage,
+        client_limits: info.client_limits,
+        disturbed,
+    };
+    let mut summary = figures::conclude(
+        job.plan,
+        &clock,
+        &mut observation,
+        audit.as_ref(),
+        &writer,
+        facts,
+    );
+    judge::stalls(&mut summary, &stalls, &lines, &observation.records);
+    clearer::judge(
+        job.plan,
+        &observation.records,
+        &writer,
+        &clock,
+        &mut summary,
+    );
+    Ok(Done {
+        summary,
+        records: observation.records,
+        exits,
+        zero: clock.instant_at(0.0),
+    })
+}
+
+/// Brings up a cluster for `plan` with a line of progress at each step.
+///
+/// # Errors
+/// As [`cluster::bring_up`].
+pub async fn bring_up(
+    bench: &Bench,
+    plan: &Plan,
+    logs: &Path,
+    cancel: &CancellationToken,
+) -> Result<Cluster, cluster::ClusterError> {
+    let spec = cluster::Spec {
+        plan,
+        parts: cluster::Parts::Whole,
+        programs: bench.programs.clone(),
+        state_root: bench.state_root.clone(),
+        logs: logs.to_owned(),
+    };
+    cluster::bring_up(spec, &|note| errln!("  {note}"), cancel.clone()).await
+}
+
+/// What came of the observation.
+struct Seen {
+    observation: Observation,
+    /// What the observation itself cannot see: an early end, other programs.
+    disturbed: Vec<Disturbance>,
+    /// Stalls as they were.
+    stalls: Vec<Stall>,
+    /// etcd's disk.
+    storage: Option<Storage>,
+}
+
+async fn observe(
+    plan: &Plan,
+    cluster: &Cluster,
+    client: &Client,
+    clock: &Clock,
+    writer: &Arc<RunWriter>,
+    cancel: &CancellationToken,
+) -> anyhow::Result<Seen> {
+    let census = cluster.census();
+    let pids = Pids::new(move || {
+        let running = census().into_iter();
+        running
+            .map(|(name, pid)| (name, pid.unsigned_abs()))
+            .collect()
+    });
+    let observer = Observer::start(client, clock.clone(), plan, writer.clone(), pids).await?;
+    let observer = Arc::new(observer);
+    // Before anything is submitted: what is bound waits for it.
+    let _player = match &plan.data_plane {
+        Some(_) => {
+            let client = cluster.client(data_plane::USER_AGENT).await?;
+            Some(data_plane::Player::start(client).await?)
+        }
+        None => None,
+    };
+    let data_plane = plan.data_plane.clone();
+    let driver = Driver::new(client.clone(), clock.clone(), observer.clone(), data_plane);
+    let mut progress = Progress::new(plan, plan::expected_secs(plan));
+    let before = Mark::now(&cluster.components());
+
+    let sampled = Sampled::default();
+    let sampling = storage::sample(
+        cluster.etcd()?,
+        clock.clone(),
+        writer.clone(),
+        sampled.clone(),
+    );
+    let mut stalls = Vec::new();
+    let beside = async {
+        tokio::join!(sampling, inject(&plan.stalls, cluster, clock, &mut stalls));
+    };
+    let work = play(plan, clock, &driver, &observer, beside);
+    let glance = async {
+        loop {
+            tokio::time::sleep(GLANCE).await;
+            let exits = cluster.exits();
+            progress.show(&observer.live(), restarts(&exits).values().sum());
+            if lost_substrate(&exits).is_some() {
+                // Nothing more will come of it.
+                break;
+            }
+        }
+    };
+    let (all_done, interrupted) = tokio::select! {
+        done = work => (done, None),
+        () = glance => (false, None),
+        () = cancel.cancelled() => (false, Some(Disturbance {
+            kind: cut::INTERRUPTED.into(),
+            detail: format!("stopped {:.0} s into the run", clock.now_secs().max(0.0)),
+            remedy: "figures are partial; run it again to the end".into(),
+        })),
+    };
+    progress.close();
+    drop(driver);
+    let settle = if all_done { SETTLE } else { Duration::ZERO };
+    let observation = observer.finish(settle).await;
+    let busy = before
+        .zip(Mark::now(&cluster.components()))
+        .and_then(|(a, b)| a.disturbance(b));
+    let frozen = frozen::disturbances(&observation.stopped, &plan.stalls);
+    Ok(Seen {
+        observation,
+        disturbed: interrupted.into_iter().chain(busy).chain(frozen).collect(),
+        stalls,
+        storage: sampled.storage(),
+    })
+}
+
+fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Result<RunInfo> {
+    let sources = ["watch", "audit-log", "component-exits"];
+    let clearer = job.plan.clearer.as_ref().map(|_| "clearer-log");
+    Ok(RunInfo {
+        schema: SCHEMA,
+        headroom: env!("CARGO_PKG_VERSION").into(),
+        repeat: job.repeat,
+        started: jiff::Timestamp::now().to_string(),
+        clock_started: None,
+        plan: job.plan.clone(),
+        host: job.host.clone(),
+        hami: bench.hami.clone(),
+        components: bench.components.clone(),
+        client_limits: BTreeMap::new(),
+        evidence: sources.into_iter().chain(clearer).map(Into::into).collect(),
+        machine: serde_json::to_value(machine)?,
+    })
+}
+
+/// Components by what they call themselves in the audit log where that is not their name.
+fn agents(bench: &Bench) -> BTreeMap<String, String> {
+    let kueue = bench.programs.kueue.file_name().unwrap_or_default();
+    BTreeMap::from([
+        (
+            kueue.to_string_lossy().into_owned(),
+            plan::component::KUEUE.into(),
+        ),
+        (bench.hami_agent.clone(), plan::component::HAMI.into()),
+        ("headroom-clearer".into(), plan::component::CLEARER.into()),
+    ])
+}

@@ -1,0 +1,206 @@
+//! Which run comes next: arms taking turns, each so many times, or for as long as there is time.
+//!
+//! Pure: it is told how runs ended and what the time is. It starts nothing and looks at no clock.
+
+use plan::{self, Plan};
+
+/// Runs of an arm that fail one after the other until its further ones are left out: once may be chance, and a bring-up that
+/// fails takes minutes.
+const PATIENCE: u32 = 2;
+
+/// A run that is due.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn<'a> {
+    /// Its arm.
+    pub plan: &'a Plan,
+    /// Repeat of the arm, from 1.
+    pub repeat: u32,
+    /// Place of the arm among the plans.
+    arm: usize,
+}
+
+/// Every run with its repeat, arms taking turns (A B A B) so that a slow drift of the machine touches all alike.
+#[derive(Debug)]
+pub struct Turns<'a> {
+    plans: &'a [Plan],
+    soak_secs: Option<f64>,
+    repeat: u32,
+    arm: usize,
+    /// Runs of each arm that failed since one did not.
+    failed: Vec<u32>,
+    /// How long a run of each arm takes: as planned, then as the last one took.
+    takes_secs: Vec<f64>,
+}
+
+impl<'a> Turns<'a> {
+    /// The runs of these arms: as often as each plan says, or, where the first one has a time to soak for, over and over.
+    #[must_use]
+    pub fn new(plans: &'a [Plan]) -> Self {
+        Self {
+            plans,
+            soak_secs: plans.first().and_then(|plan| plan.soak_secs),
+            repeat: 1,
+            arm: 0,
+            failed: vec![0; plans.len()],
+            takes_secs: plans.iter().map(plan::run_secs).collect(),
+        }
+    }
+
+    /// How many runs there are if none fails; `None` where the time decides.
+    #[must_use]
+    pub fn count(&self) -> Option<u32> {
+        let all = || self.plans.iter().map(|plan| plan.repeats).sum();
+        self.soak_secs.is_none().then(all)
+    }
+
+    /// The next run; `None` when all are done, or when the next one would not end in time. `at_secs`: since the first began.
+    pub fn next(&mut self, at_secs: f64) -> Option<Turn<'a>> {
+        let most = self.plans.iter().map(|plan| self.repeats(plan)).max()?;
+        if self.failed.iter().all(|n| *n >= PATIENCE) {
+            return None;
+        }
+        while self.repeat <= most {
+            if self.arm == self.plans.len() {
+                (self.arm, self.repeat) = (0, self.repeat.saturating_add(1));
+                continue;
+            }
+            let (arm, repeat) = (self.arm, self.repeat);
+            self.arm += 1;
+            let plan = &self.plans[arm];
+            if repeat > self.repeats(plan) || self.failed[arm] >= PATIENCE {
+                continue;
+            }
+            let ends_secs = at_secs + self.takes_secs[arm];
+            return match self.soak_secs {
+                Some(soak_secs) if ends_secs > soak_secs => None,
+                _ => Some(Turn { plan, repeat, arm }),
+            };
+        }
+        None
+    }
+
+    /// A run came to its end, `took_secs` after it began.
+    pub fn ended(&mut self, turn: Turn<'_>, took_secs: f64) {
+        self.failed[turn.arm] = 0;
+        self.takes_secs[turn.arm] = took_secs;
+    }
+
+    /// A run failed. Whether its arm is given up.
+    pub fn failed(&mut self, turn: Turn<'_>) -> bool {
+        self.failed[turn.arm] += 1;
+        self.failed[turn.arm] >= PATIENCE && turn.repeat < self.repeats(turn.plan)
+    }
+
+    fn repeats(&self, plan: &Plan) -> u32 {
+        match self.soak_secs {
+            Some(_) => u32::MAX,
+            None => plan.repeats,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Overrides;
+
+    /// Plans of two arms of an embedded experiment, with so many repeats.
+    fn plans(repeats: [u32; 2]) -> Vec<Plan> {
+        let overrides = Overrides {
+            arms: vec!["memory".into(), "cards".into()],
+            ..Overrides::default()
+        };
+        let experiment = plan::load("quota-unit").unwrap();
+        let mut plans = plan::plans(&experiment, &overrides).unwrap();
+        for (plan, repeats) in plans.iter_mut().zip(repeats) {
+            plan.repeats = repeats;
+        }
+        plans
+    }
+
+    /// The runs in order, each taking so long, those of `failing` failing, as e.g. `memory-1`.
+    fn order(plans: &[Plan], took_secs: f64, failing: &[&str]) -> Vec<String> {
+        let mut turns = Turns::new(plans);
+        let mut order = Vec::new();
+        let mut at_secs = 0.0;
+        while let Some(turn) = turns.next(at_secs) {
+            let name = format!("{}-{}", turn.plan.arm, turn.repeat);
+            if failing.contains(&name.as_str()) {
+                turns.failed(turn);
+            } else {
+                turns.ended(turn, took_secs);
+            }
+            at_secs += took_secs;
+            order.push(name);
+        }
+        order
+    }
+
+    #[test]
+    fn arms_take_turns_also_where_one_runs_more_often() {
+        let expected = ["memory-1", "cards-1", "cards-2", "cards-3"];
+        assert_eq!(order(&plans([1, 3]), 60.0, &[]), expected);
+        let expected = ["memory-1", "cards-1", "memory-2", "cards-2"];
+        assert_eq!(order(&plans([2, 2]), 60.0, &[]), expected);
+        assert!(order(&[], 60.0, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_failed_run_ends_neither_its_own_arm_nor_the_others() {
+        let plans = plans([3, 3]);
+        let all = order(&plans, 60.0, &[]);
+        let failing = ["memory-1", "memory-3", "cards-2"];
+        assert_eq!(order(&plans, 60.0, &failing), all);
+    }
+
+    #[test]
+    fn an_arm_that_only_fails_is_given_up_and_the_other_goes_on() {
+        let plans = plans([4, 4]);
+        let order = order(&plans, 60.0, &["memory-1", "memory-2"]);
+        let expected = [
+            "memory-1", "cards-1", "memory-2", "cards-2", "cards-3", "cards-4",
+        ];
+        assert_eq!(order, expected);
+        let mut turns = Turns::new(&plans);
+        let first = turns.next(0.0).unwrap();
+        assert!(!turns.failed(first), "once may be chance");
+        turns.next(0.0);
+        let again = turns.next(0.0).unwrap();
+        assert!(turns.failed(again));
+    }
+
+    /// The same plans, to be soaked for so long.
+    fn soaked(soak_secs: f64) -> Vec<Plan> {
+        let mut plans = plans([1, 1]);
+        for plan in &mut plans {
+            plan.soak_secs = Some(soak_secs);
+        }
+        plans
+    }
+
+    #[test]
+    fn a_soak_goes_round_the_arms_and_begins_nothing_that_would_not_end_in_time() {
+        let takes = plan::run_secs(&plans([1, 1])[0]);
+        // Of a run that begins as the time is up by a second, nothing is begun.
+        let order = |secs| order(&soaked(secs), takes, &[]);
+        let expected = ["memory-1", "cards-1", "memory-2"];
+        assert_eq!(order(3.0 * takes + 1.0), expected);
+        assert_eq!(order(4.0 * takes - 1.0), expected);
+        assert!(order(takes - 1.0).is_empty());
+    }
+
+    #[test]
+    fn a_soak_goes_by_how_long_runs_take_and_not_by_what_was_planned() {
+        let planned = plan::run_secs(&plans([1, 1])[0]);
+        let plans = soaked(2.0 * planned);
+        assert_eq!(order(&plans, planned / 4.0, &[]).len(), 8);
+        // The second is begun, since nothing of its arm has been measured; then it is known.
+        assert_eq!(order(&plans, planned * 0.9, &[]).len(), 2);
+    }
+
+    #[test]
+    fn a_soak_of_which_every_arm_fails_ends() {
+        let failing = ["memory-1", "memory-2", "cards-1", "cards-2"];
+        assert_eq!(order(&soaked(1e9), 60.0, &failing).len(), 4);
+    }
+}

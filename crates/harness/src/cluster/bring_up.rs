@@ -1,0 +1,330 @@
+//! From nothing to a cluster whose first Job can be admitted.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client, Config};
+use tokio::{
+    net::TcpStream,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Cluster, ClusterError, Parts, Spec, client, kueue, nodes,
+    session::Session,
+    substrate,
+    supervisor::Supervisor,
+    system,
+    wait::{PATIENCE, POLL, get, until},
+};
+use plan::component::{HAMI, KUBE_SCHEDULER, KUEUE};
+use plan::{ClientLimit, Plan};
+
+/// User agent of the harness while it brings the cluster up.
+const USER_AGENT: &str = "headroom-bring-up";
+
+/// Calls HAMi makes for each node that has no handshakes: a GET and a PATCH for each of five vendors.
+const HANDSHAKE_CALLS: f64 = 10.0;
+
+/// Ports of all components.
+#[derive(Debug, Clone, Copy)]
+struct Ports {
+    substrate: substrate::Ports,
+    system: system::Ports,
+    kueue: kueue::Ports,
+}
+
+/// Brings a cluster up and waits until its nodes are ready and registered with HAMi, and Kueue admits objects.
+///
+/// `notes` gets a line at each step, for a progress display. Whatever happens, nothing stays behind unless a cluster is
+/// returned.
+///
+/// # Errors
+///
+/// Any [`ClusterError`]; a component that dies shows the last lines of its log.
+pub async fn bring_up(
+    spec: Spec<'_>,
+    notes: &(dyn Fn(&str) + Send + Sync),
+    cancel: CancellationToken,
+) -> Result<Cluster, ClusterError> {
+    let started = Instant::now();
+    fs::create_dir_all(&spec.logs).map_err(ClusterError::file("create", &spec.logs))?;
+    let logs = spec
+        .logs
+        .canonicalize()
+        .map_err(ClusterError::file("open", &spec.logs))?;
+    // kwokctl leaves its children to init; as their parent the harness learns how they end.
+    if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
+        tracing::debug!("exits of the substrate will lack their status: {error}");
+    }
+    let session = Session::create(&spec.state_root)?;
+    let mut tried = false;
+    let (supervisor, ports, etcd_port) = loop {
+        let supervisor = Supervisor::new();
+        let assembled = tokio::select! {
+            result = assemble(&spec, &session, &logs, &supervisor, notes) => match result {
+                Err(error) => Err(dead_behind(error, &supervisor, &logs).await),
+                done => done,
+            },
+            error = death(&supervisor, &logs) => Err(error),
+            () = cancel.cancelled() => Err(ClusterError::Cancelled),
+        };
+        match assembled {
+            Ok((ports, etcd_port)) => break (supervisor, ports, etcd_port),
+            // Ports were free when they were chosen, and someone was faster; or the machine was too busy for a moment.
+            Err(error) if (error.is_port_clash() || error.is_impatience()) && !tried => {
+                notes(if error.is_port_clash() {
+                    "a port was taken meanwhile, trying others"
+                } else {
+                    "the API server was slow to start and a component gave up on it, trying again"
+                });
+                tried = true;
+                drop(supervisor);
+                session.reset();
+            }
+            Err(error) => return Err(error),
+        }
+    };
+    Ok(Cluster {
+        supervisor,
+        session,
+        logs,
+        limits: limits(spec.plan),
+        bring_up_secs: started.elapsed().as_secs_f64(),
+        ports,
+        etcd_port,
+    })
+}
+
+/// Starts everything and waits for it; etcd's port.
+async fn assemble(
+    spec: &Spec<'_>,
+    session: &Session,
+    logs: &Path,
+    supervisor: &Supervisor,
+    notes: &(dyn Fn(&str) + Send + Sync),
+) -> Result<(system::Ports, u16), ClusterError> {
+    let (plan, programs, dir) = (spec.plan, &spec.programs, session.dir());
+    let ports = choose_ports(session)?;
+    notes("starting etcd, kube-apiserver, kube-controller-manager and kwok");
+    let components = substrate::create(programs, ports.substrate, plan, dir, logs).await?;
+    for (name, pid, log) in components {
+        supervisor.adopt(&name, pid, log);
+    }
+    let client = client(&substrate::kubeconfig(dir), USER_AGENT).await?;
+    until("kube-apiserver", PATIENCE, || answers(&client, "/readyz")).await?;
+
+    if let Parts::Bare { extender_port } = spec.parts {
+        notes("starting kube-scheduler");
+        let asks = system::Ports {
+            hami: extender_port,
+            ..ports.system
+        };
+        let scheduler = system::kube_scheduler(programs, &plan.scheduler, asks, dir, logs)?;
+        supervisor.run(scheduler);
+        let elect = plan.scheduler.leader_elect;
+        until("kube-scheduler", PATIENCE, || {
+            scheduling(&client, elect, ports.system.scheduler)
+        })
+        .await?;
+        return Ok((ports.system, ports.substrate.etcd));
+    }
+
+    notes("installing Kueue, creating nodes, starting HAMi and kube-scheduler");
+    let quota = async {
+        let program =
+            kueue::install(&client, programs, &plan.kueue, ports.kueue, dir, logs).await?;
+        supervisor.run(program);
+        until("Kueue", PATIENCE, || async {
+            kueue::admits(&client).await.map_err(|e| e.to_string())
+        })
+        .await?;
+        notes("Kueue is ready");
+        Ok(())
+    };
+    let scheduling = async {
+        schedulers(spec, &client, ports.system, dir, logs, supervisor).await?;
+        notes("nodes are ready and registered with HAMi");
+        Ok::<_, ClusterError>(())
+    };
+    futures::try_join!(quota, scheduling)?;
+    Ok((ports.system, ports.substrate.etcd))
+}
+
+/// Nodes, HAMi and kube-scheduler, in the order in which HAMi registers nodes without waiting for its 15 s tick: it
+/// looks at them when a node is added and when it becomes the leader, provided that it has finished starting by then.
+async fn schedulers(
+    spec: &Spec<'_>,
+    client: &Client,
+    ports: system::Ports,
+    dir: &Path,
+    logs: &Path,
+    supervisor: &Supervisor,
+) -> Result<(), ClusterError> {
+    let (plan, programs) = (spec.plan, &spec.programs);
+    let nodes = nodes::render(&plan.cluster, plan.hami.stamp_handshake);
+    let (last, first) = nodes.split_last().ok_or_else(|| ClusterError::Unexpected {
+        what: "the plan".into(),
+        detail: "it has no nodes".into(),
+    })?;
+    let elect = plan.scheduler.leader_elect;
+    supervisor.run(system::hami(programs, &plan.hami, elect, ports, dir, logs)?);
+    let http = |port: u16| local_client(port);
+    let (extender, metrics) = (http(ports.hami)?, http(ports.hami_metrics)?);
+    futures::try_join!(
+        nodes::create(client, first),
+        until("HAMi", PATIENCE, || answers(&extender, "/healthz")),
+    )?;
+    supervisor.run(system::kube_scheduler(
+        programs,
+        &plan.scheduler,
+        ports,
+        dir,
+        logs,
+    )?);
+    nodes::create(client, std::slice::from_ref(last)).await?;
+    let names = nodes::names(&plan.cluster);
+    let storm = if plan.hami.stamp_handshake {
+        0.0
+    } else {
+        HANDSHAKE_CALLS * f64::from(plan.cluster.nodes()) / plan.hami.limit.qps
+    };
+    let patience = PATIENCE + Duration::try_from_secs_f64(storm).unwrap_or(PATIENCE);
+    futures::try_join!(
+        until("kube-scheduler", PATIENCE, || scheduling(
+            client,
+            elect,
+            ports.scheduler
+        )),
+        until("every node", PATIENCE, || async {
+            let ready = nodes::ready(client).await.map_err(|e| e.to_string())?;
+            all(ready, names.len(), "are ready")
+        }),
+        until("HAMi's registration of every node", patience, || async {
+            let text = get(&metrics, "/metrics").await?;
+            let known = names
+                .iter()
+                .filter(|(name, _)| text.contains(&format!("\"{name}\"")))
+                .count();
+            all(known, names.len(), "are registered")
+        }),
+    )?;
+    Ok(())
+}
+
+fn all(have: usize, want: usize, what: &str) -> Result<(), String> {
+    if have == want {
+        Ok(())
+    } else {
+        Err(format!("{have} of {want} {what}"))
+    }
+}
+
+/// Whether kube-scheduler schedules: it holds its Lease, or it serves if there is no election.
+async fn scheduling(client: &Client, elect: bool, port: u16) -> Result<(), String> {
+    if !elect {
+        let connected = TcpStream::connect(("127.0.0.1", port)).await;
+        return connected.map(drop).map_err(|e| e.to_string());
+    }
+    let leases: Api<Lease> = Api::namespaced(client.clone(), system::LEASE_NAMESPACE);
+    let lease = leases.get_opt(system::SCHEDULER_NAME).await;
+    let holder = lease
+        .map_err(|e| e.to_string())?
+        .and_then(|l| l.spec?.holder_identity);
+    match holder {
+        Some(holder) if !holder.is_empty() => Ok(()),
+        _ => Err("it does not hold its Lease yet".into()),
+    }
+}
+
+/// A client for plain HTTP on this machine.
+pub(super) fn local_client(port: u16) -> Result<Client, ClusterError> {
+    let unexpected = |detail: String| ClusterError::Unexpected {
+        what: format!("address of port {port}"),
+        detail,
+    };
+    let uri = format!("http://127.0.0.1:{port}")
+        .parse()
+        .map_err(|e: http::uri::InvalidUri| unexpected(e.to_string()))?;
+    let mut config = Config::new(uri);
+    config.proxy_url = None;
+    config.read_timeout = Some(Duration::from_secs(5));
+    Client::try_from(config).map_err(|e| unexpected(e.to_string()))
+}
+
+pub(super) async fn answers(client: &Client, path: &str) -> Result<(), String> {
+    get(client, path).await.map(drop)
+}
+
+/// Waits for the first component that dies; while a cluster comes up none may.
+/// The component that died and so brought about `error`, if one did: a call to it fails sooner than its end is seen.
+async fn dead_behind(error: ClusterError, supervisor: &Supervisor, logs: &Path) -> ClusterError {
+    let death = timeout(5 * POLL, death(supervisor, logs)).await;
+    death.unwrap_or(error)
+}
+
+async fn death(supervisor: &Supervisor, logs: &Path) -> ClusterError {
+    loop {
+        if let Some(exit) = supervisor.exits().into_iter().next() {
+            let tail = super::error::tail_text(&exit.last_lines);
+            return ClusterError::Died {
+                how: exit.how(),
+                log: log_of(logs, &exit.component),
+                tail,
+                component: exit.component,
+            };
+        }
+        sleep(POLL).await;
+    }
+}
+
+fn log_of(logs: &Path, component: &str) -> PathBuf {
+    logs.join(format!("{component}.log"))
+}
+
+fn choose_ports(session: &Session) -> Result<Ports, ClusterError> {
+    let mut free = session.ports(11)?.into_iter();
+    // As many as asked for, or there had been an error.
+    let mut next = || free.next().unwrap_or_default();
+    Ok(Ports {
+        substrate: substrate::Ports {
+            etcd: next(),
+            etcd_peer: next(),
+            apiserver: next(),
+            controller_manager: next(),
+            kwok: next(),
+        },
+        system: system::Ports {
+            scheduler: next(),
+            hami: next(),
+            hami_metrics: next(),
+        },
+        kueue: kueue::Ports {
+            webhook: next(),
+            health: next(),
+            metrics: next(),
+        },
+    })
+}
+
+fn limits(plan: &Plan) -> BTreeMap<String, Option<ClientLimit>> {
+    [
+        (
+            "kube-controller-manager",
+            Some(plan.controller_manager.limit),
+        ),
+        // kwok's client has no limiter.
+        ("kwok-controller", None),
+        (KUBE_SCHEDULER, Some(plan.scheduler.limit)),
+        (HAMI, Some(plan.hami.limit)),
+        (KUEUE, Some(plan.kueue.limit)),
+    ]
+    .map(|(name, limit)| (name.to_owned(), limit))
+    .into()
+}

@@ -1,0 +1,88 @@
+//! The extender of a bare cluster: put in the place of the one before, asked what it knows, stopped.
+
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
+
+use super::{
+    Cluster, ClusterError, Programs,
+    bring_up::{answers, local_client},
+    system,
+    wait::{PATIENCE, get, until},
+};
+use plan::HamiPlan;
+use plan::component::HAMI;
+
+/// A scheduler extender that takes HAMi's flags.
+#[derive(Debug, Clone)]
+pub struct ExtenderProgram {
+    /// The program, absolute.
+    pub program: PathBuf,
+    /// Arguments before HAMi's own flags.
+    pub args: Vec<OsString>,
+}
+
+impl Cluster {
+    /// Port of the loopback interface at which the cluster's extender answers.
+    #[must_use]
+    pub fn extender_port(&self) -> u16 {
+        self.ports.hami
+    }
+
+    /// Starts an extender after stopping the one that runs, if any, and waits until it answers. `log` is the name of its
+    /// log file. Leader election is off: it acts whoever schedules.
+    ///
+    /// # Errors
+    ///
+    /// Its files cannot be written, or it does not answer in time.
+    pub async fn replace_extender(
+        self: &Arc<Self>,
+        programs: &Programs,
+        extender: &ExtenderProgram,
+        plan: &HamiPlan,
+        log: &str,
+    ) -> Result<(), ClusterError> {
+        self.stop_extender().await;
+        let programs = Programs {
+            hami: extender.program.clone(),
+            hami_args: extender.args.clone(),
+            ..programs.clone()
+        };
+        let mut program = system::hami(
+            &programs,
+            plan,
+            false,
+            self.ports,
+            self.session.dir(),
+            &self.logs,
+        )?;
+        program.log = self.logs.join(log);
+        self.supervisor.run(program);
+        let client = local_client(self.ports.hami)?;
+        until("the extender", PATIENCE, || answers(&client, "/healthz")).await
+    }
+
+    /// Stops the extender, if there is one.
+    pub async fn stop_extender(self: &Arc<Self>) {
+        let this = self.clone();
+        // Fails only if the runtime is ending, and with it everything.
+        let _ = tokio::task::spawn_blocking(move || this.supervisor.dismiss(HAMI)).await;
+    }
+
+    /// Waits until the extender has registered a node: its metrics name it.
+    ///
+    /// # Errors
+    ///
+    /// It does not do so in time.
+    pub async fn registered(&self, node: &str) -> Result<(), ClusterError> {
+        let client = local_client(self.ports.hami_metrics)?;
+        let name = format!("\"{node}\"");
+        until("registration of a node", PATIENCE, || async {
+            let text = get(&client, "/metrics").await?;
+            if text.contains(&name) {
+                Ok(())
+            } else {
+                Err(format!("{node} is not registered"))
+            }
+        })
+        .await
+    }
+}

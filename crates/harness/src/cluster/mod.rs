@@ -1,0 +1,281 @@
+//! A real control plane on this machine, with fake machines below it.
+//!
+//! In: a [`Plan`] and the paths of the programs. Out: a running [`Cluster`]: its kubeconfig, audit log, processes and
+//! their exits. It never touches what another session owns, leaves nothing behind when it is dropped, listens on
+//! 127.0.0.1 only, and creates no quota or workload objects.
+//!
+//! - [`bring_up`]: from nothing to a cluster whose first Job can be admitted
+//! - [`substrate`]: etcd, kube-apiserver, kube-controller-manager, kwok, by kwokctl
+//! - [`system`]: kube-scheduler and HAMi; [`kueue`] and its [`certs`]: the system under test
+//! - [`nodes`]: the fake machines; [`extender`]: changing the extender of a bare cluster
+//! - [`supervisor`]: keeps the system under test running and records its exits
+//! - [`session`]: who owns what, and the removal of leftovers; [`proc`], [`ports`]: what the host says
+//! - [`pause`]: a process stopped where it stands
+//! - [`manifest`], [`wait`]: settings into YAML files; waiting until something is ready
+
+mod bring_up;
+mod certs;
+mod error;
+mod extender;
+mod kueue;
+mod manifest;
+mod nodes;
+mod pause;
+mod ports;
+mod proc;
+mod session;
+mod substrate;
+pub mod supervisor;
+mod system;
+mod wait;
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use tokio::sync::mpsc;
+
+pub use bring_up::bring_up;
+pub use error::ClusterError;
+pub use extender::ExtenderProgram;
+pub use kueue::TOTAL_GPUMEM;
+pub use nodes::{CARD_TYPE, HANDSHAKES, fake as fake_node, names as node_names};
+pub use pause::Paused;
+pub use proc::SESSION_ENV;
+pub use session::{SessionState, clear_leftovers, down, list};
+pub use supervisor::Exit;
+pub use system::SCHEDULER_NAME;
+
+use plan::{ClientLimit, Plan};
+use session::Session;
+use supervisor::Supervisor;
+
+/// Where the programs are. Paths must be absolute.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// etcd.
+    pub etcd: PathBuf,
+    /// kube-apiserver.
+    pub kube_apiserver: PathBuf,
+    /// kube-controller-manager.
+    pub kube_controller_manager: PathBuf,
+    /// kube-scheduler.
+    pub kube_scheduler: PathBuf,
+    /// The kwok controller.
+    pub kwok: PathBuf,
+    /// kwokctl.
+    pub kwokctl: PathBuf,
+    /// Kueue's manager.
+    pub kueue: PathBuf,
+    /// Folder with Kueue's `crd/bases/*.yaml` and `webhook/manifests.yaml`: `config/components` of its module.
+    pub kueue_manifests: PathBuf,
+    /// HAMi's scheduler, or this program for the built-in extender.
+    pub hami: PathBuf,
+    /// Arguments before HAMi's own flags, e.g. `extender`.
+    pub hami_args: Vec<OsString>,
+}
+
+/// How much of the system under test comes up with the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    /// All of it: Kueue, HAMi, kube-scheduler, and the plan's nodes registered with HAMi.
+    Whole,
+    /// kube-scheduler alone, which asks the extender at this port of the loopback interface. Nodes and extender are the
+    /// caller's to bring, see [`Cluster::replace_extender`].
+    Bare {
+        /// Where kube-scheduler's questions go.
+        extender_port: u16,
+    },
+}
+
+/// What is to be brought up, and where.
+#[derive(Debug, Clone)]
+pub struct Spec<'a> {
+    /// The run's settings.
+    pub plan: &'a Plan,
+    /// How much of it.
+    pub parts: Parts,
+    /// The programs to run.
+    pub programs: Programs,
+    /// Folder of all sessions' folders.
+    pub state_root: PathBuf,
+    /// Folder for the components' logs and the audit log. They are written there from the start, so that they outlive
+    /// the cluster however it ends.
+    pub logs: PathBuf,
+}
+
+/// A running cluster. Dropping it ends every process and removes everything on disk but the logs.
+#[derive(Debug)]
+pub struct Cluster {
+    // Dropped in this order: no restarts while the session ends what is left.
+    supervisor: Supervisor,
+    session: Session,
+    logs: PathBuf,
+    limits: BTreeMap<String, Option<ClientLimit>>,
+    bring_up_secs: f64,
+    ports: system::Ports,
+    etcd_port: u16,
+}
+
+impl Cluster {
+    /// Name of the session.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.session.id()
+    }
+
+    /// The kubeconfig, with full rights.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        substrate::kubeconfig(self.session.dir())
+    }
+
+    /// A client that names itself `user_agent` in the audit log.
+    ///
+    /// # Errors
+    ///
+    /// The kubeconfig or its certificates cannot be read.
+    pub async fn client(&self, user_agent: &str) -> Result<Client, ClusterError> {
+        client(&self.kubeconfig(), user_agent).await
+    }
+
+    /// kube-apiserver's audit log: one JSON event a line, written when the request is complete, never rotated.
+    #[must_use]
+    pub fn audit_log(&self) -> PathBuf {
+        self.logs.join(substrate::AUDIT_LOG)
+    }
+
+    /// From the call of [`bring_up`] to the first Job admissible, seconds.
+    #[must_use]
+    pub fn bring_up_secs(&self) -> f64 {
+        self.bring_up_secs
+    }
+
+    /// Client limits in force, by component; `None`: the component limits itself not at all.
+    #[must_use]
+    pub fn client_limits(&self) -> &BTreeMap<String, Option<ClientLimit>> {
+        &self.limits
+    }
+
+    /// Components that run now with their process ids, the substrate's included.
+    #[must_use]
+    pub fn components(&self) -> Vec<(String, i32)> {
+        self.supervisor.components()
+    }
+
+    /// Says at any time which components run, as [`Cluster::components`] does, without holding the cluster.
+    pub fn census(&self) -> impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static {
+        self.supervisor.census()
+    }
+
+    /// Stops a component's process where it stands until the answer is dropped; `None` if it does not run.
+    #[must_use]
+    pub fn pause(&self, component: &str) -> Option<Paused> {
+        let running = self.components();
+        let found = running.into_iter().find(|(name, _)| name == component);
+        found.map(|(_, pid)| Paused::new(pid))
+    }
+
+    /// A client for etcd's own HTTP server, which serves its metrics.
+    ///
+    /// # Errors
+    ///
+    /// Its address makes no client, which would be a mistake here.
+    pub fn etcd(&self) -> Result<Client, ClusterError> {
+        bring_up::local_client(self.etcd_port)
+    }
+
+    /// Every exit of a component so far.
+    #[must_use]
+    pub fn exits(&self) -> Vec<Exit> {
+        self.supervisor.exits()
+    }
+
+    /// The stream of exits, as they happen; it can be taken once. It ends after [`Cluster::tear_down`], which adds an exit
+    /// with cause `stopped`, CPU time and peak memory for each component.
+    #[must_use]
+    pub fn take_exits(&self) -> Option<mpsc::UnboundedReceiver<Exit>> {
+        self.supervisor.take_exits()
+    }
+
+    /// Keeps one more program running for as long as the cluster is up, with the cluster's environment (`KUBECONFIG`) and
+    /// `<name>.log` among the logs; what it prints goes to `stdout` if that is given.
+    pub fn run(&self, name: &str, program: PathBuf, args: Vec<OsString>, stdout: Option<PathBuf>) {
+        self.supervisor.run(supervisor::Program {
+            name: name.to_owned(),
+            program,
+            args,
+            env: environment(self.session.dir()),
+            log: self.logs.join(format!("{name}.log")),
+            stdout,
+        });
+    }
+
+    /// Ends every process and removes everything on disk but the logs; the exits of all components.
+    pub async fn tear_down(self) -> Vec<Exit> {
+        let work = move || {
+            self.supervisor.stop();
+            self.supervisor.exits()
+            // `self` is dropped here, and with it the session.
+        };
+        tokio::task::spawn_blocking(work).await.unwrap_or_default()
+    }
+
+    /// Leaves the cluster running after this program has ended, for [`list`] and [`down`] to find.
+    ///
+    /// It has no supervisor then: a component that dies stays dead, `list` says so, and the way out is to take the
+    /// cluster down and bring up another.
+    ///
+    /// # Errors
+    ///
+    /// The mark cannot be written; the cluster is gone then.
+    pub fn keep(self) -> Result<(), ClusterError> {
+        let Self {
+            supervisor,
+            session,
+            ..
+        } = self;
+        // Marked first: should that fail, both are dropped and nothing is left.
+        session.keep()?;
+        supervisor.release();
+        Ok(())
+    }
+}
+
+/// A client for a kubeconfig, which names itself `user_agent` in the audit log.
+///
+/// # Errors
+///
+/// The kubeconfig or its certificates cannot be read.
+pub async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, ClusterError> {
+    let unexpected = |detail: String| ClusterError::Unexpected {
+        what: kubeconfig.display().to_string(),
+        detail,
+    };
+    let file = Kubeconfig::read_from(kubeconfig).map_err(|e| unexpected(e.to_string()))?;
+    let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+        .await
+        .map_err(|e| unexpected(e.to_string()))?;
+    let agent = http::HeaderValue::from_str(user_agent).map_err(|e| unexpected(e.to_string()))?;
+    config.headers.push((http::header::USER_AGENT, agent));
+    Client::try_from(config).map_err(|e| unexpected(e.to_string()))
+}
+
+/// Environment of every component. Nothing is inherited from the user's: no proxy, no KWOK_ or GODEBUG setting, no
+/// locale can change a run.
+fn environment(session: &Path) -> Vec<(OsString, OsString)> {
+    vec![
+        (SESSION_ENV.into(), session.into()),
+        ("KUBECONFIG".into(), substrate::kubeconfig(session).into()),
+        ("HOME".into(), session.into()),
+        ("TMPDIR".into(), session.into()),
+        // HAMi writes and reads stamps without a zone.
+        ("TZ".into(), "UTC".into()),
+    ]
+}

@@ -1,0 +1,271 @@
+//! Who owns what: session folders, their locks and marks, and the removal of what nobody owns any more.
+//!
+//! A session is a folder `<state root>/<id>` that holds everything a cluster keeps on disk. Its owner holds a lock on
+//! the file `lock` in it for as long as it lives, whatever ends it. The file `kept` marks a cluster that is to outlive
+//! its owner. Every process of a session carries the folder's path in its environment. A folder whose lock is free and
+//! that has no mark is a leftover: its processes and the folder may go. Nothing else is ever touched.
+
+use plan::component::{HAMI, KUBE_SCHEDULER, KUEUE};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File, OpenOptions, TryLockError},
+    io::Write,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use super::{ClusterError, ports, proc, substrate};
+
+/// Components of the system under test in every cluster.
+const SYSTEM: [&str; 3] = [KUBE_SCHEDULER, HAMI, KUEUE];
+
+const LOCK: &str = "lock";
+const KEPT: &str = "kept";
+const PORTS: &str = "ports";
+
+/// A session that this process owns. Dropping it ends its processes and removes its folder.
+#[derive(Debug)]
+pub(super) struct Session {
+    id: String,
+    dir: PathBuf,
+    lock: Option<File>,
+}
+
+/// What is known of a session on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionState {
+    /// Name of the session's folder.
+    pub id: String,
+    /// The session's folder.
+    pub dir: PathBuf,
+    /// Process id of the command that made it.
+    pub owner_pid: Option<u32>,
+    /// Whether that command still runs.
+    pub live: bool,
+    /// Whether it is a cluster that was left running on purpose.
+    pub kept: bool,
+    /// For kubectl.
+    pub kubeconfig: PathBuf,
+    /// Each component's process id; `None`: it is dead, and since a kept cluster has no supervisor it stays dead.
+    pub components: Vec<(String, Option<i32>)>,
+}
+
+impl Session {
+    /// Makes a folder under `state_root` and takes its lock.
+    pub fn create(state_root: &Path) -> Result<Self, ClusterError> {
+        static SERIAL: AtomicU32 = AtomicU32::new(0);
+        fs::create_dir_all(state_root).map_err(ClusterError::file("create", state_root))?;
+        // Processes are found by this path, so it must not depend on the working directory.
+        let root = state_root
+            .canonicalize()
+            .map_err(ClusterError::file("open", state_root))?;
+        let _guard = lock_root(&root)?;
+        let pid = std::process::id();
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let id = format!(
+            "{}-{pid}-{serial:03}",
+            jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S")
+        );
+        let dir = root.join(&id);
+        fs::create_dir(&dir).map_err(ClusterError::file("create", &dir))?;
+        let path = dir.join(LOCK);
+        let mut lock = File::create(&path).map_err(ClusterError::file("create", &path))?;
+        lock.try_lock()
+            .map_err(std::io::Error::from)
+            .and_then(|()| lock.write_all(pid.to_string().as_bytes()))
+            .map_err(ClusterError::file("lock", &path))?;
+        Ok(Self {
+            id,
+            dir,
+            lock: Some(lock),
+        })
+    }
+
+    /// Name of the session's folder.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The session's folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Finds ports that nothing listens on and no other session under this state root has been given.
+    pub fn ports(&self, wanted: usize) -> Result<Vec<u16>, ClusterError> {
+        let root = self.dir.parent().unwrap_or(&self.dir);
+        let _guard = lock_root(root)?;
+        let taken: BTreeSet<u16> = folders(root)
+            .iter()
+            .filter_map(|dir| fs::read_to_string(dir.join(PORTS)).ok())
+            .flat_map(|text| text.lines().flat_map(str::parse).collect::<Vec<u16>>())
+            .collect();
+        let ports = ports::find(wanted, &taken)?;
+        let lines: String = ports.iter().map(|p| format!("{p}\n")).collect();
+        let path = self.dir.join(PORTS);
+        fs::write(&path, lines).map_err(ClusterError::file("write", &path))?;
+        Ok(ports)
+    }
+
+    /// Ends the session's processes and empties its folder, for another try.
+    pub fn reset(&self) {
+        proc::kill_owned(&self.dir);
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if entry.file_name() != LOCK {
+                let path = entry.path();
+                let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+            }
+        }
+    }
+
+    /// Marks the cluster as kept and gives up ownership.
+    pub fn keep(mut self) -> Result<(), ClusterError> {
+        let path = self.dir.join(KEPT);
+        File::create(&path).map_err(ClusterError::file("create", &path))?;
+        self.lock = None;
+        Ok(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            remove(&self.dir);
+        }
+    }
+}
+
+/// Removes what sessions left behind whose owner is gone and that were not to be kept; their ids.
+///
+/// # Errors
+///
+/// The state root cannot be read.
+pub fn clear_leftovers(state_root: &Path) -> Result<Vec<String>, ClusterError> {
+    let states = list(state_root)?;
+    let mut cleared = vec![];
+    for state in states.iter().filter(|s| !s.live && !s.kept) {
+        // The lock decides, not what was seen a moment ago.
+        let Some(_lock) = take_lock(&state.dir) else {
+            continue;
+        };
+        if !state.dir.join(KEPT).exists() {
+            remove(&state.dir);
+            cleared.push(state.id.clone());
+        }
+    }
+    Ok(cleared)
+}
+
+/// Every session under the state root, oldest first.
+///
+/// # Errors
+///
+/// The state root cannot be read.
+pub fn list(state_root: &Path) -> Result<Vec<SessionState>, ClusterError> {
+    let Ok(root) = state_root.canonicalize() else {
+        return Ok(vec![]);
+    };
+    let _guard = lock_root(&root)?;
+    Ok(folders(&root).into_iter().map(inspect).collect())
+}
+
+/// Takes down one session, or every kept one; the ids of those that are gone.
+///
+/// # Errors
+///
+/// There is no such session, or a running command owns it.
+pub fn down(state_root: &Path, id: Option<&str>) -> Result<Vec<String>, ClusterError> {
+    let states = list(state_root)?;
+    let chosen: Vec<_> = match id {
+        Some(id) => states.iter().filter(|s| s.id == id).collect(),
+        None => states.iter().filter(|s| s.kept && !s.live).collect(),
+    };
+    if let (Some(id), true) = (id, chosen.is_empty()) {
+        return Err(ClusterError::Unknown { id: id.into() });
+    }
+    for state in &chosen {
+        let Some(_lock) = take_lock(&state.dir) else {
+            return Err(ClusterError::InUse {
+                id: state.id.clone(),
+                pid: state.owner_pid.unwrap_or_default(),
+            });
+        };
+        remove(&state.dir);
+    }
+    Ok(chosen.iter().map(|s| s.id.clone()).collect())
+}
+
+fn inspect(dir: PathBuf) -> SessionState {
+    let lock = dir.join(LOCK);
+    // A shared lock is enough to see whether the owner's exclusive one is there, and two who look do not see each other.
+    let live = File::open(&lock)
+        .is_ok_and(|f| matches!(f.try_lock_shared(), Err(TryLockError::WouldBlock)));
+    let owned = proc::owned(&dir);
+    let pid_of = |name: &str| owned.iter().find(|(_, n)| *n == name).map(|(&pid, _)| pid);
+    SessionState {
+        id: dir
+            .file_name()
+            .map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        owner_pid: fs::read_to_string(&lock).ok().and_then(|t| t.parse().ok()),
+        live,
+        kept: dir.join(KEPT).exists(),
+        kubeconfig: substrate::kubeconfig(&dir),
+        components: substrate::COMPONENTS
+            .iter()
+            .chain(&SYSTEM)
+            .map(|&name| (name.to_owned(), pid_of(name)))
+            .collect(),
+        dir,
+    }
+}
+
+/// Session folders under the state root, by name, which begins with the time.
+fn folders(root: &Path) -> Vec<PathBuf> {
+    let mut dirs: Vec<PathBuf> = fs::read_dir(root)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.join(LOCK).is_file())
+        .collect();
+    dirs.sort();
+    dirs
+}
+
+/// The lock of a session, if nobody holds it.
+fn take_lock(dir: &Path) -> Option<File> {
+    let lock = File::open(dir.join(LOCK)).ok()?;
+    lock.try_lock().ok()?;
+    Some(lock)
+}
+
+/// Held while sessions are made, listed or given ports, so that no one sees a folder that is half made.
+fn lock_root(root: &Path) -> Result<File, ClusterError> {
+    let path = root.join(".lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(ClusterError::file("open", &path))?;
+    file.lock().map_err(ClusterError::file("lock", &path))?;
+    Ok(file)
+}
+
+fn remove(dir: &Path) {
+    proc::kill_owned(dir);
+    // The lock file goes last: a removal that is cut short leaves a folder that is still seen as a leftover.
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_name() != LOCK {
+            let path = entry.path();
+            let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+        }
+    }
+    if let Err(error) = fs::remove_dir_all(dir) {
+        tracing::warn!("cannot remove {}: {error}", dir.display());
+    }
+}
+
+#[cfg(test)]
+mod tests;

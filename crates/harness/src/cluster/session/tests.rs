@@ -1,0 +1,147 @@
+use std::{
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use super::*;
+
+/// A process that would outlive the test by far, marked as the session's, and ended with the test.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn of(dir: &Path) -> Self {
+        Self::running(Command::new("sleep").arg("600"), dir)
+    }
+
+    fn running(command: &mut Command, dir: &Path) -> Self {
+        let child = command
+            .env(proc::SESSION_ENV, dir)
+            .env(proc::COMPONENT_ENV, plan::component::KUEUE)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        Self(child.unwrap())
+    }
+
+    /// Whether it still runs. A session reaps what it ends, so that there may be no child any more to ask for.
+    fn is_alive(&mut self) -> bool {
+        self.0.try_wait().is_ok_and(|status| status.is_none())
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        if self.is_alive() {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+}
+
+/// What a `kill -9` of the owner leaves: the folder and the processes, without the lock.
+fn abandon(mut session: Session) -> PathBuf {
+    session.lock = None;
+    session.dir.clone()
+}
+
+#[test]
+fn what_a_killed_owner_left_is_cleared_and_nothing_else_is_touched() {
+    let root = tempfile::tempdir().unwrap();
+    let live = Session::create(root.path()).unwrap();
+    let kept = Session::create(root.path()).unwrap();
+    let (live_dir, kept_dir) = (live.dir().to_owned(), kept.dir().to_owned());
+    kept.keep().unwrap();
+    let dead_dir = abandon(Session::create(root.path()).unwrap());
+    let mut of_live = Sleeper::of(&live_dir);
+    let mut of_kept = Sleeper::of(&kept_dir);
+    let mut of_dead = Sleeper::of(&dead_dir);
+    // A folder whose name begins like a leftover's is not that leftover.
+    let mut of_other = Sleeper::of(&dead_dir.with_file_name("other"));
+
+    let cleared = clear_leftovers(root.path()).unwrap();
+
+    assert_eq!(cleared, [dead_dir.file_name().unwrap().to_str().unwrap()]);
+    assert!(!dead_dir.exists() && live_dir.exists() && kept_dir.exists());
+    assert!(!of_dead.is_alive());
+    assert!(of_live.is_alive() && of_kept.is_alive() && of_other.is_alive());
+}
+
+#[test]
+fn a_dropped_session_takes_even_a_stubborn_process_with_it() {
+    let root = tempfile::tempdir().unwrap();
+    let session = Session::create(root.path()).unwrap();
+    let dir = session.dir().to_owned();
+    fs::create_dir(dir.join("etcd")).unwrap();
+    let script = "trap '' TERM; touch ready; while :; do sleep 1; done";
+    let mut command = Command::new("sh");
+    let mut stubborn = Sleeper::running(command.args(["-c", script]).current_dir(&dir), &dir);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !dir.join("ready").exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+
+    drop(session);
+
+    assert!(!dir.exists());
+    assert!(!stubborn.is_alive());
+    assert!(proc::owned(&dir).is_empty());
+}
+
+#[test]
+fn the_list_tells_live_from_kept_and_dead_components_from_running_ones() {
+    let root = tempfile::tempdir().unwrap();
+    let live = Session::create(root.path()).unwrap();
+    let kept = Session::create(root.path()).unwrap();
+    let kueue = Sleeper::of(kept.dir());
+    kept.keep().unwrap();
+
+    let states = list(root.path()).unwrap();
+
+    let seen: Vec<_> = states.iter().map(|s| (s.live, s.kept)).collect();
+    assert_eq!(seen, [(true, false), (false, true)]);
+    assert_eq!(states[0].owner_pid, Some(std::process::id()));
+    let running: Vec<_> = states[1]
+        .components
+        .iter()
+        .filter_map(|(name, pid)| Some((name.as_str(), (*pid)?)))
+        .collect();
+    assert_eq!(running, [("kueue", kueue.0.id().cast_signed())]);
+    drop(live);
+}
+
+#[test]
+fn down_takes_kept_clusters_and_refuses_live_ones() {
+    let root = tempfile::tempdir().unwrap();
+    let live = Session::create(root.path()).unwrap();
+    let kept = Session::create(root.path()).unwrap();
+    let kept_id = kept.id().to_owned();
+    let mut of_kept = Sleeper::of(kept.dir());
+    kept.keep().unwrap();
+
+    assert!(matches!(
+        down(root.path(), Some(live.id())),
+        Err(ClusterError::InUse { pid, .. }) if pid == std::process::id()
+    ));
+    assert!(matches!(
+        down(root.path(), Some("no-such")),
+        Err(ClusterError::Unknown { .. })
+    ));
+    assert_eq!(down(root.path(), None).unwrap(), [kept_id]);
+    assert!(!of_kept.is_alive());
+    assert_eq!(list(root.path()).unwrap().len(), 1);
+}
+
+#[test]
+fn two_sessions_are_never_given_the_same_port() {
+    let root = tempfile::tempdir().unwrap();
+    let one = Session::create(root.path()).unwrap();
+    let two = Session::create(root.path()).unwrap();
+    let mut all = BTreeSet::new();
+    let mut given = 0;
+    for session in [&one, &two] {
+        let ports = session.ports(500).unwrap();
+        given += ports.len();
+        all.extend(ports);
+    }
+    assert_eq!(all.len(), given);
+}

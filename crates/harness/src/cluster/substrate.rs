@@ -1,0 +1,300 @@
+//! etcd, kube-apiserver, kube-controller-manager and kwok, brought up by kwokctl's binary runtime.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use super::{ClusterError, Programs, error::tail_text, manifest, supervisor};
+use plan::{ClientLimit, HardwarePlan, Plan};
+
+/// kwokctl's name for the cluster; each session has a kwokctl folder of its own.
+const NAME: &str = "headroom";
+
+/// The substrate's components, as kwokctl names their programs, pid files and logs.
+pub(super) const COMPONENTS: [&str; 4] = [
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kwok-controller",
+];
+
+/// What the substrate listens on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ports {
+    pub etcd: u16,
+    pub etcd_peer: u16,
+    pub apiserver: u16,
+    pub controller_manager: u16,
+    pub kwok: u16,
+}
+
+/// kwokctl takes this long at most; its own wait for a cluster that does not come up is two minutes.
+const TIMEOUT: Duration = Duration::from_secs(90);
+
+fn kwokctl_workdir(session: &Path) -> PathBuf {
+    session.join("kwok")
+}
+
+fn cluster_dir(session: &Path) -> PathBuf {
+    kwokctl_workdir(session).join("clusters").join(NAME)
+}
+
+/// The kubeconfig of a session's cluster.
+pub(super) fn kubeconfig(session: &Path) -> PathBuf {
+    cluster_dir(session).join("kubeconfig.yaml")
+}
+
+/// Keys and certificates of a session's cluster.
+pub(super) fn pki(session: &Path) -> PathBuf {
+    cluster_dir(session).join("pki")
+}
+
+/// Name of the API server's audit log in the folder of logs: kwokctl's choice.
+pub(super) const AUDIT_LOG: &str = "audit.log";
+
+/// Creates and starts the substrate. Its processes are detached; their ids are returned with their logs.
+pub(super) async fn create(
+    programs: &Programs,
+    ports: Ports,
+    plan: &Plan,
+    session: &Path,
+    logs: &Path,
+) -> Result<Vec<(String, i32, PathBuf)>, ClusterError> {
+    let config = session.join("kwokctl.yaml");
+    write(&config, &settings(programs, ports, plan, session))?;
+    write(
+        &audit_policy(session),
+        include_str!("../../../../manifests/audit-policy.yaml"),
+    )?;
+    let path = stub_path(session)?;
+    let dir = cluster_dir(session);
+    fs::create_dir_all(&dir).map_err(ClusterError::file("create", &dir))?;
+    // kwokctl puts logs below its own folder; with the run they outlive the cluster, however it ends.
+    std::os::unix::fs::symlink(logs, dir.join("logs"))
+        .map_err(ClusterError::file("link", &dir.join("logs")))?;
+    run_kwokctl(programs, session, logs, &config, path).await?;
+
+    let mut components = vec![];
+    for name in COMPONENTS {
+        let pid_file = dir.join("pids").join(format!("{name}.pid"));
+        let text = fs::read_to_string(&pid_file).map_err(ClusterError::file("read", &pid_file))?;
+        let pid = text.trim().parse().map_err(|_| ClusterError::Unexpected {
+            what: pid_file.display().to_string(),
+            detail: format!("no process id: {text}"),
+        })?;
+        components.push((name.to_owned(), pid, logs.join(format!("{name}.log"))));
+    }
+    Ok(components)
+}
+
+async fn run_kwokctl(
+    programs: &Programs,
+    session: &Path,
+    logs: &Path,
+    config: &Path,
+    path: OsString,
+) -> Result<(), ClusterError> {
+    let log = logs.join("kwokctl.log");
+    let output = fs::File::create(&log).map_err(ClusterError::file("create", &log))?;
+    let errors = output
+        .try_clone()
+        .map_err(ClusterError::file("open", &log))?;
+    let started = Instant::now();
+    let mut child = Command::new(&programs.kwokctl)
+        .args(["create", "cluster", "--name", NAME])
+        // Empty: do not touch the user's own kubeconfig.
+        .arg("--kubeconfig=")
+        .arg("--config")
+        .arg(config)
+        .env_clear()
+        .envs(super::environment(session))
+        .env("PATH", path)
+        .env("KWOK_WORKDIR", kwokctl_workdir(session))
+        .current_dir(session)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|source| ClusterError::Start {
+            component: "kwokctl".into(),
+            program: programs.kwokctl.clone(),
+            source,
+        })?;
+    let Ok(status) = tokio::time::timeout(TIMEOUT, child.wait()).await else {
+        let lines = supervisor::tail(&log, 0);
+        return Err(ClusterError::NotReady {
+            what: "the cluster that kwokctl starts".into(),
+            secs: started.elapsed().as_secs(),
+            last: lines.last().cloned().unwrap_or_default(),
+        });
+    };
+    let status = status.map_err(ClusterError::file("run", &programs.kwokctl))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(ClusterError::Died {
+        component: "kwokctl".into(),
+        how: format!("failed ({status})"),
+        tail: tail_text(&supervisor::tail(&log, 0)),
+        log,
+    })
+}
+
+fn audit_policy(session: &Path) -> PathBuf {
+    session.join("audit-policy.yaml")
+}
+
+/// kwokctl's configuration: its own options, kwok's, and the stages that kwok plays.
+fn settings(programs: &Programs, ports: Ports, plan: &Plan, session: &Path) -> String {
+    let mut documents = manifest::parse_all(include_str!("../../../../kwok/kwokctl.yaml"));
+    let kwokctl = &mut documents[0];
+    for (option, value) in [
+        ("etcdPort", json!(ports.etcd)),
+        ("etcdPeerPort", json!(ports.etcd_peer)),
+        ("kubeApiserverPort", json!(ports.apiserver)),
+        ("kubeControllerManagerPort", json!(ports.controller_manager)),
+        ("kwokControllerPort", json!(ports.kwok)),
+        ("kubeAuditPolicy", json!(audit_policy(session))),
+        ("etcdBinary", json!(programs.etcd)),
+        ("kubeApiserverBinary", json!(programs.kube_apiserver)),
+        (
+            "kubeControllerManagerBinary",
+            json!(programs.kube_controller_manager),
+        ),
+        ("kwokControllerBinary", json!(programs.kwok)),
+        ("kubectlBinary", json!(stub(session))),
+    ] {
+        manifest::set(kwokctl, &format!("options/{option}"), value);
+    }
+    limit_controller_manager(kwokctl, plan.controller_manager.limit);
+    documents.extend(manifest::parse_all(include_str!(
+        "../../../../kwok/node-stages.yaml"
+    )));
+    documents.extend(pod_stages(&plan.hardware, plan.data_plane.is_some()));
+    manifest::render(&documents)
+}
+
+/// Adds kube-controller-manager's client limit to its arguments.
+fn limit_controller_manager(kwokctl: &mut Value, limit: ClientLimit) {
+    let patches = kwokctl["componentsPatches"]
+        .as_array_mut()
+        .into_iter()
+        .flatten();
+    for patch in patches.filter(|p| p["name"] == "kube-controller-manager") {
+        if let Some(args) = patch["extraArgs"].as_array_mut() {
+            args.push(json!({ "key": "kube-api-qps", "value": limit.qps.to_string() }));
+            args.push(json!({ "key": "kube-api-burst", "value": limit.burst.to_string() }));
+        }
+    }
+}
+
+/// The pods' stages with the hardware's delays in them; with a data plane, its stages instead of those of the same name.
+fn pod_stages(hardware: &HardwarePlan, data_plane: bool) -> Vec<Value> {
+    let mut stages = manifest::parse_all(include_str!("../../../../kwok/pod-stages.yaml"));
+    if data_plane {
+        let own = manifest::parse_all(include_str!("../../../../kwok/data-plane-stages.yaml"));
+        let name = |stage: &Value| stage["metadata"]["name"].clone();
+        stages.retain(|stage| own.iter().all(|o| name(o) != name(stage)));
+        stages.extend(own);
+    }
+    let delay = Duration::try_from_secs_f64(hardware.device_plugin_delay_secs).unwrap_or_default();
+    for stage in &mut stages {
+        if stage["metadata"]["name"] == "pod-device-plugin" {
+            let millis = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+            manifest::set(stage, "spec/delay/durationMilliseconds", millis);
+        }
+    }
+    stages
+}
+
+fn stub(session: &Path) -> PathBuf {
+    session.join("bin").join("kubectl")
+}
+
+/// kwokctl asks kubectl whether the API server answers, and downloads one where there is none. The harness asks by itself,
+/// so that kwokctl gets a search path with nothing but a kubectl that always agrees.
+fn stub_path(session: &Path) -> Result<OsString, ClusterError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = stub(session);
+    let dir = session.join("bin");
+    fs::create_dir_all(&dir).map_err(ClusterError::file("create", &dir))?;
+    let write_stub = || -> std::io::Result<()> {
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o755)
+            .open(&path)?;
+        std::io::Write::write_all(&mut file, b"#!/bin/sh\nexit 0\n")
+    };
+    write_stub().map_err(ClusterError::file("write", &path))?;
+    Ok(dir.into())
+}
+
+/// Writes a file of the session.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
+    fs::write(path, text).map_err(ClusterError::file("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_plugins_delay_reaches_its_stage_and_no_other() {
+        let hardware = HardwarePlan {
+            device_plugin_delay_secs: 0.25,
+        };
+        for data_plane in [false, true] {
+            let stages = pod_stages(&hardware, data_plane);
+            let delays: Vec<_> = stages
+                .iter()
+                .filter_map(|s| s["spec"]["delay"]["durationMilliseconds"].as_u64())
+                .collect();
+            assert_eq!(delays, [250]);
+        }
+    }
+
+    #[test]
+    fn a_data_plane_takes_the_place_of_the_stages_that_know_of_none() {
+        let hardware = HardwarePlan {
+            device_plugin_delay_secs: 0.0,
+        };
+        let names = |data_plane| {
+            let stages = pod_stages(&hardware, data_plane).into_iter();
+            let names = stages.map(|s| s["metadata"]["name"].as_str().unwrap().to_owned());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        let plain = names(false);
+        assert!(!plain.contains(&"pod-useful".to_owned()), "{plain:?}");
+        let with = names(true);
+        assert!(plain.iter().all(|name| with.contains(name)), "{with:?}");
+        let mut once = with.clone();
+        once.dedup();
+        assert_eq!(with, once, "two stages of one name");
+    }
+
+    #[test]
+    fn the_controller_manager_is_started_with_the_plans_limit() {
+        let mut documents = manifest::parse_all(include_str!("../../../../kwok/kwokctl.yaml"));
+        let limit = ClientLimit { qps: 7.5, burst: 9 };
+        limit_controller_manager(&mut documents[0], limit);
+        let text = manifest::render(&documents[..1]);
+        assert!(
+            text.contains("kube-api-qps") && text.contains("7.5"),
+            "{text}"
+        );
+        assert!(text.contains("kube-api-burst"), "{text}");
+    }
+}

@@ -1,0 +1,143 @@
+//! kube-scheduler and HAMi: how they are configured and started.
+
+use std::{ffi::OsString, path::Path};
+
+use serde_json::json;
+
+use super::{
+    ClusterError, Programs, manifest,
+    substrate::{self, write},
+    supervisor::Program,
+};
+use plan::component::{HAMI, KUBE_SCHEDULER};
+use plan::{HamiPlan, Policy, SchedulerPlan};
+
+/// Namespace of kube-scheduler's Lease.
+pub(super) const LEASE_NAMESPACE: &str = "kube-system";
+
+/// Name of the scheduler, its profile and its Lease, as in HAMi's chart.
+pub const SCHEDULER_NAME: &str = "hami-scheduler";
+
+/// What kube-scheduler and HAMi listen on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ports {
+    pub scheduler: u16,
+    pub hami: u16,
+    pub hami_metrics: u16,
+}
+
+/// Into how many shares HAMi splits a card, from its device configuration.
+pub(super) fn split_count() -> u32 {
+    let config = manifest::parse(include_str!(
+        "../../../../manifests/hami-device-config.yaml"
+    ));
+    config["nvidia"]["deviceSplitCount"]
+        .as_u64()
+        .and_then(|n| n.try_into().ok())
+        // The file is part of the program; a unit test reads the field.
+        .expect("HAMi's device configuration names a split count")
+}
+
+/// kube-scheduler with the extender in its configuration.
+pub(super) fn kube_scheduler(
+    programs: &Programs,
+    plan: &SchedulerPlan,
+    ports: Ports,
+    session: &Path,
+    logs: &Path,
+) -> Result<Program, ClusterError> {
+    let kubeconfig = substrate::kubeconfig(session);
+    let mut config = manifest::parse(include_str!("../../../../manifests/kube-scheduler.yaml"));
+    for (path, value) in [
+        ("clientConnection/kubeconfig", json!(kubeconfig)),
+        ("clientConnection/qps", json!(plan.limit.qps)),
+        ("clientConnection/burst", json!(plan.limit.burst)),
+        ("leaderElection/leaderElect", json!(plan.leader_elect)),
+        (
+            "extenders/0/urlPrefix",
+            json!(format!("http://127.0.0.1:{}", ports.hami)),
+        ),
+    ] {
+        manifest::set(&mut config, path, value);
+    }
+    let file = session.join("kube-scheduler.yaml");
+    write(&file, &manifest::render(&[config]))?;
+    Ok(Program {
+        name: KUBE_SCHEDULER.into(),
+        program: programs.kube_scheduler.clone(),
+        args: vec![
+            option("--config", &file),
+            option("--authentication-kubeconfig", &kubeconfig),
+            option("--authorization-kubeconfig", &kubeconfig),
+            "--bind-address=127.0.0.1".into(),
+            format!("--secure-port={}", ports.scheduler).into(),
+        ],
+        env: super::environment(session),
+        log: logs.join("kube-scheduler.log"),
+        stdout: None,
+    })
+}
+
+/// HAMi's scheduler extender, real or built in: both take HAMi's flags.
+pub(super) fn hami(
+    programs: &Programs,
+    plan: &HamiPlan,
+    leader_elect: bool,
+    ports: Ports,
+    session: &Path,
+    logs: &Path,
+) -> Result<Program, ClusterError> {
+    let devices = session.join("hami-device-config.yaml");
+    write(
+        &devices,
+        include_str!("../../../../manifests/hami-device-config.yaml"),
+    )?;
+    let mut args = programs.hami_args.clone();
+    args.extend(
+        [
+            format!("--http_bind=127.0.0.1:{}", ports.hami),
+            format!("--metrics-bind-address=127.0.0.1:{}", ports.hami_metrics),
+            format!("--scheduler-name={SCHEDULER_NAME}"),
+            format!("--node-scheduler-policy={}", policy(plan.node_policy)),
+            format!("--gpu-scheduler-policy={}", policy(plan.gpu_policy)),
+            format!("--kube-qps={}", plan.limit.qps),
+            format!("--kube-burst={}", plan.limit.burst),
+            format!("--leader-elect={leader_elect}"),
+            format!("--leader-elect-resource-name={SCHEDULER_NAME}"),
+            format!("--leader-elect-resource-namespace={LEASE_NAMESPACE}"),
+        ]
+        .map(OsString::from),
+    );
+    args.push(option("--device-config-file", &devices));
+    Ok(Program {
+        name: HAMI.into(),
+        program: programs.hami.clone(),
+        args,
+        env: super::environment(session),
+        log: logs.join("hami.log"),
+        stdout: None,
+    })
+}
+
+fn policy(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Binpack => "binpack",
+        Policy::Spread => "spread",
+    }
+}
+
+/// `--flag=path`.
+pub(super) fn option(flag: &str, path: &Path) -> OsString {
+    let mut arg = OsString::from(flag);
+    arg.push("=");
+    arg.push(path);
+    arg
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_split_count_is_what_hami_is_told() {
+        assert_eq!(super::split_count(), 10);
+    }
+}

@@ -1,0 +1,8 @@
+//! Brings a cluster up, plays the work on it, observes, and writes the run down.
+
+pub mod bench;
+pub mod cluster;
+pub mod data_plane;
+pub mod driver;
+pub mod observer;
+pub mod tenants;

@@ -1,0 +1,125 @@
+//! Faults of the host or the harness that the experiment did not ask for, each with its figure and a remedy.
+//!
+//! Restarts of the system under test are outcomes, never disturbances.
+
+use super::audit::AuditFigures;
+use super::observe::Observation;
+use results::disturbance::{LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
+use results::run_folder::{Disturbance, Record, RunWriter};
+
+/// Finds the disturbances of an observation. `missing_stamps` is the number of stamps that must exist and were not seen.
+#[must_use]
+pub fn disturbances(
+    observation: &Observation,
+    audit: Option<&AuditFigures>,
+    missing_stamps: u32,
+    writer: &RunWriter,
+) -> Vec<Disturbance> {
+    let mut all = Vec::new();
+    let mut add = |kind: &str, detail: String, remedy: &str| {
+        all.push(Disturbance {
+            kind: kind.to_owned(),
+            detail,
+            remedy: remedy.to_owned(),
+        });
+    };
+    for jump in &observation.clock_jumps {
+        add(
+            "clock-jump",
+            format!(
+                "the wall clock stepped by {:+.3} s at {:.0} s",
+                jump.by_secs, jump.at_secs
+            ),
+            "let the clock be slewed, not stepped (chrony or systemd-timesyncd running before the run), and don't suspend the machine",
+        );
+    }
+    let (late, worst) = late_submits(&observation.records);
+    if late > 0 {
+        add(
+            "late-submit",
+            format!(
+                "{late} submissions were more than {:.0} ms late, the worst {worst:.0} ms",
+                LATE_SUBMIT_SECS * 1000.0
+            ),
+            "run on an otherwise idle machine with 2 cores or more, or with a smaller --compress",
+        );
+    }
+    if observation.harness.late_ticks > LATE_TICKS {
+        add(
+            "overloaded",
+            format!(
+                "the harness's 1 s tick came more than 500 ms late {} times",
+                observation.harness.late_ticks
+            ),
+            "close other programs, use more cores, or a smaller --compress",
+        );
+    }
+    if observation.relists > 0 {
+        add(
+            "lost-evidence",
+            format!(
+                "a watch was lost and re-listed {} times; what happened meanwhile is stamped late",
+                observation.relists
+            ),
+            "see the API server's log under the run's logs/ for why it dropped the watch",
+        );
+    }
+    if missing_stamps > 0 {
+        add(
+            "lost-evidence",
+            format!("{missing_stamps} steps of experiments that were done were not seen happening"),
+            "see the API server's log under the run's logs/, and repeat the run",
+        );
+    }
+    match audit {
+        Some(audit) => {
+            if audit.unmatched_bindings > 0 {
+                add(
+                    "lost-evidence",
+                    format!(
+                        "{} bindings stand in the audit log or in the records, but not in both",
+                        audit.unmatched_bindings
+                    ),
+                    "check that the disk was not full and that nothing else creates pods in the teams' namespaces",
+                );
+            }
+            if let Some(lag) = audit.watch_lag_ms.filter(|lag| lag.p99 > WATCH_LAG_P99_MS) {
+                add(
+                    "overloaded",
+                    format!(
+                        "watch lag p99 was {:.0} ms, the worst {:.0} ms",
+                        lag.p99, lag.max
+                    ),
+                    "close other programs, use more cores, or a smaller --compress",
+                );
+            }
+        }
+        None => add(
+            "lost-evidence",
+            "there is no audit log; bind times are those of the watch".to_owned(),
+            "see the API server's log under the run's logs/ for why it wrote none",
+        ),
+    }
+    for trouble in writer.troubles() {
+        let kind = if trouble.disk_full {
+            "disk-full"
+        } else {
+            "lost-evidence"
+        };
+        add(
+            kind,
+            trouble.detail,
+            "free some disk space or choose another folder with --out",
+        );
+    }
+    all
+}
+
+/// How many submissions were late, and the latest one's lateness in milliseconds.
+#[must_use]
+pub fn late_submits(records: &[Record]) -> (u32, f64) {
+    let lateness = || records.iter().filter_map(Record::lateness_secs);
+    let late = lateness().filter(|secs| *secs > LATE_SUBMIT_SECS).count();
+    let worst = lateness().fold(0.0, f64::max) * 1000.0;
+    (u32::try_from(late).unwrap_or(u32::MAX), worst)
+}

@@ -1,0 +1,160 @@
+//! The live view: where each team stands right now. Counts and cards are taken from the records as they grow.
+
+use serde::Serialize;
+
+use super::experiment::Experiment;
+use super::state::State;
+use plan::{Plan, TenantPlan};
+use results::run_folder::UsageRow;
+
+/// A snapshot of all teams.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Live {
+    /// When it was taken, seconds since the clock's zero.
+    pub at_secs: f64,
+    /// The teams, in the plan's order.
+    pub tenants: Vec<LiveTenant>,
+}
+
+/// Where a team stands. Every announced experiment is in exactly one of `waiting`, `admitted`, `bound`, `running`,
+/// `done`, `failed`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct LiveTenant {
+    /// Name.
+    pub name: String,
+    /// Stage of the experiment announced last.
+    pub stage: Option<String>,
+    /// Its round within the stage, from 0.
+    pub round: Option<u32>,
+    /// Without quota (or, for bare pods, not bound).
+    pub waiting: u32,
+    /// With quota, not bound.
+    pub admitted: u32,
+    /// Bound, not running.
+    pub bound: u32,
+    /// Running.
+    pub running: u32,
+    /// Done.
+    pub done: u32,
+    /// Failed or refused.
+    pub failed: u32,
+    /// Attempts lost to preemption or eviction so far.
+    pub lost_attempts: u32,
+    /// Cards by state.
+    pub cards: LiveCards,
+    /// Median of intended submit → bound so far, of those bound (by the watch), seconds.
+    pub bound_p50_secs: Option<f64>,
+    /// 95th percentile of the same.
+    pub bound_p95_secs: Option<f64>,
+}
+
+/// Cards by state. The states hold each other: a running card is also bound, a bound one usually admitted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LiveCards {
+    /// `nominalQuota`; `None` without a ClusterQueue.
+    pub quota: Option<u32>,
+    /// Quota held.
+    pub admitted: u32,
+    /// On bound pods.
+    pub bound: u32,
+    /// On running pods.
+    pub running: u32,
+    /// Asked for by experiments that wait.
+    pub pending: u32,
+}
+
+/// Takes a snapshot at `at_secs`.
+#[must_use]
+pub fn live(plan: &Plan, state: &State, at_secs: f64) -> Live {
+    let tenants = plan
+        .tenants
+        .iter()
+        .map(|tenant| live_tenant(tenant, state))
+        .collect();
+    Live { at_secs, tenants }
+}
+
+fn live_tenant(tenant: &TenantPlan, state: &State) -> LiveTenant {
+    let mut live = LiveTenant {
+        name: tenant.name.clone(),
+        ..LiveTenant::default()
+    };
+    live.cards.quota = tenant.quota.as_ref().map(|q| q.nominal_cards);
+    let mut bound = Vec::new();
+    for experiment in state.experiments() {
+        let record = experiment.live();
+        if record.tenant == tenant.name {
+            live.count(experiment);
+            live.stage = Some(record.stage.clone());
+            live.round = Some(record.round);
+            if let Some(at) = record.first_bind_secs() {
+                bound.push((at - record.intended_secs).max(0.0));
+            }
+        }
+    }
+    bound.sort_by(f64::total_cmp);
+    live.bound_p50_secs = results::latency::nearest_rank(&bound, 0.50).copied();
+    live.bound_p95_secs = results::latency::nearest_rank(&bound, 0.95).copied();
+    live
+}
+
+impl LiveTenant {
+    /// Experiments announced so far.
+    #[must_use]
+    pub fn announced(&self) -> u32 {
+        self.waiting + self.admitted + self.bound + self.running + self.done + self.failed
+    }
+
+    fn count(&mut self, experiment: &Experiment) {
+        let record = experiment.live();
+        let cards = record.request.cards;
+        let attempts = &record.attempts;
+        let quota = attempts
+            .iter()
+            .any(|a| a.admitted_secs.is_some() && a.holds_quota());
+        let bound = attempts
+            .iter()
+            .any(|a| a.bound_secs.is_some() && a.holds_pod());
+        let running = attempts
+            .iter()
+            .any(|a| a.running_secs.is_some() && a.holds_pod());
+        let add = |to: &mut u32, when: bool| *to += if when { cards } else { 0 };
+        add(&mut self.cards.admitted, quota);
+        add(&mut self.cards.bound, bound);
+        add(&mut self.cards.running, running);
+        self.lost_attempts += experiment.lost_attempts();
+        let state = if experiment.is_done() {
+            if experiment.succeeded() {
+                &mut self.done
+            } else {
+                &mut self.failed
+            }
+        } else if running {
+            &mut self.running
+        } else if bound {
+            &mut self.bound
+        } else if quota {
+            &mut self.admitted
+        } else {
+            self.cards.pending += cards;
+            &mut self.waiting
+        };
+        *state += 1;
+    }
+
+    /// The team's line of the usage series.
+    #[must_use]
+    pub fn usage(&self, secs: f64, borrowed_cards: f64, lent_cards: f64) -> UsageRow {
+        UsageRow {
+            secs,
+            tenant: self.name.clone(),
+            quota_cards: self.cards.quota,
+            admitted_cards: self.cards.admitted,
+            bound_cards: self.cards.bound,
+            running_cards: self.cards.running,
+            pending_experiments: self.waiting,
+            borrowed_cards,
+            lent_cards,
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The observer: watches, state and a tick, tied together.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kube::Client;
+use tokio::sync::watch as channel;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::clock::{Clock, ClockJump};
+use super::live::{self, Live};
+use super::objects::{JobView, PodView, WorkloadView};
+use super::state::{Changed, Event, Object, ObjectKind, State, Submission};
+use super::tick::{self, HarnessUse, Pids};
+use super::watch::{self, WatchHealth};
+use plan::Plan;
+use results::run_folder::{Attempt, Record, RunWriter};
+
+/// How long the first lists may take.
+const FIRST_LIST: Duration = Duration::from_secs(30);
+
+/// The observer could not start.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the API server did not answer the first list of {missing} of 3 kinds of objects within {} s; its log is under the run's logs/",
+    FIRST_LIST.as_secs()
+)]
+pub struct ObserveError {
+    missing: usize,
+}
+
+/// The live part: from its start to [`Observer::finish`], everything that is seen goes into records.
+///
+/// Dropping it stops its watches.
+#[derive(Debug)]
+pub struct Observer {
+    shared: Arc<Shared>,
+    health: Arc<WatchHealth>,
+    _tasks: Vec<AbortOnDropHandle<()>>,
+}
+
+/// What the observer's tasks share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) plan: Plan,
+    pub(crate) clock: Clock,
+    pub(crate) writer: Arc<RunWriter>,
+    inner: Mutex<Inner>,
+    changed: channel::Sender<()>,
+}
+
+/// What is guarded together.
+#[derive(Debug, Default)]
+pub(crate) struct Inner {
+    pub(crate) state: State,
+    /// The clock's zero is set and the observation has not ended: rows may be written.
+    pub(crate) started: bool,
+    /// Experiments that ended before the clock's zero was set.
+    held_back: Vec<usize>,
+    pub(crate) harness: HarnessUse,
+    /// Components that were seen stopped, and when.
+    pub(crate) stopped: Vec<(String, f64)>,
+}
+
+/// All that was observed.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    /// One record an experiment, in order of announcement.
+    pub records: Vec<Record>,
+    /// The observation's end, seconds since the clock's zero.
+    pub end_secs: f64,
+    /// Times a watch was lost and re-listed.
+    pub relists: u32,
+    /// Times a watch broke and was taken up again where it broke.
+    pub interruptions: u32,
+    /// Steps of the wall clock.
+    pub clock_jumps: Vec<ClockJump>,
+    /// What the harness itself used since the clock's zero.
+    pub harness: HarnessUse,
+    /// Components that a signal held where they stood, each with the second at which it was seen so: stalls that the
+    /// experiment asked for among them.
+    pub stopped: Vec<(String, f64)>,
+}
+
+impl Observer {
+    /// Starts the watches, waits for their first lists, and starts the 1 s tick that samples usage, `pids` and clock.
+    ///
+    /// # Errors
+    /// If the API server does not answer the first lists in time.
+    pub async fn start(
+        client: &Client,
+        clock: Clock,
+        plan: &Plan,
+        writer: Arc<RunWriter>,
+        pids: Pids,
+    ) -> Result<Self, ObserveError> {
+        let (changed, _) = channel::channel(());
+        let shared = Arc::new(Shared {
+            plan: plan.clone(),
+            clock,
+            writer,
+            inner: Mutex::default(),
+            changed,
+        });
+        let health = Arc::new(WatchHealth::default());
+        let follow = |kind| {
+            let sink = {
+                let shared = shared.clone();
+                move |event, at| shared.apply(event, at)
+            };
+            let (clock, health) = (shared.clock.clone(), health.clone());
+            let task = match kind {
+                ObjectKind::Job => {
+                    let objects = watch::objects::<JobView>(client, true);
+                    tokio::spawn(watch::follow(
+                        objects,
+                        kind,
+                        Object::Job,
+                        clock,
+                        health,
+                        sink,
+                    ))
+                }
+                // Kueue puts no label of ours on its Workloads; they are told by their owners.
+                ObjectKind::Workload => {
+                    let objects = watch::objects::<WorkloadView>(client, false);
+                    tokio::spawn(watch::follow(
+                        objects,
+                        kind,
+                        Object::Workload,
+                        clock,
+                        health,
+                        sink,
+                    ))
+                }
+                ObjectKind::Pod => {
+                    let objects = watch::objects::<PodView>(client, true);
+                    tokio::spawn(watch::follow(
+                        objects,
+                        kind,
+                        Object::Pod,
+                        clock,
+                        health,
+                        sink,
+                    ))
+                }
+            };
+            AbortOnDropHandle::new(task)
+        };
+        let kinds = [ObjectKind::Job, ObjectKind::Workload, ObjectKind::Pod];
+        let mut tasks: Vec<_> = kinds.into_iter().map(follow).collect();
+        let listed = async {
+            while shared.inner().state.kinds_listed() < kinds.len() {
+                health.listed.notified().await;
+            }
+        };
+        if tokio::time::timeout(FIRST_LIST, listed).await.is_err() {
+            let missing = kinds.len() - shared.inner().state.kinds_listed();
+            return Err(ObserveError { missing });
+        }
+        tasks.push(AbortOnDropHandle::new(tokio::spawn(tick::run(
+            shared.clone(),
+            pids,
+        ))));
+        Ok(Self {
+            shared,
+            health,
+            _tasks: tasks,
+        })
+    }
+
+    /// Sets the run clock's zero to now. Stamps of background work so far become negative; the series begin.
+    pub fn start_clock(&self) {
+        let mut inner = self.shared.inner();
+        let by = self.shared.clock.start();
+        inner.state.shift(by);
+        inner.started = true;
+        inner.harness = HarnessUse::begin();
+        for e in std::mem::take(&mut inner.held_back) {
+            self.shared
+                .writer
+                .job(&inner.state.experiments()[e].record());
+        }
+    }
+
+    /// Announces an experiment, before it is submitted.
+    pub fn expect(&self, submission: Submission) {
+        self.shared.inner().state.expect(submission);
+    }
+
+    /// The create call of an experiment is being sent: call it right before.
+    pub fn sent(&self, tenant: &str, name: &str) {
+        let at = self.shared.clock.now_secs();
+        self.shared.inner().state.sent(tenant, name, at);
+    }
+
+    /// The create call of an experiment was answered: call it right after. A refusal is given as one clear line.
+    pub fn answered(&self, tenant: &str, name: &str, answer: Result<(), String>) {
+        let at = self.shared.clock.now_secs();
+        let mut inner = self.shared.inner();
+        let changed = inner.state.answered(tenant, name, at, answer);
+        self.shared.note(&mut inner, changed);
+    }
+
+    /// A snapshot for progress.
+    #[must_use]
+    pub fn live(&self) -> Live {
+        let at = self.shared.clock.now_secs();
+        live::live(&self.shared.plan, &self.shared.inner().state, at)
+    }
+
+    /// Waits until every experiment of a team's round that was announced is done, failed or refused, and returns when
+    /// the last was seen to be, seconds since the clock's zero: what a closed loop's think time counts from. A refused one
+    /// counts from now. Returns at once for a round of which nothing was announced.
+    pub async fn round_done(&self, tenant: &str, stage: &str, round: u32) -> f64 {
+        self.until(|state, clock| {
+            let mut last = f64::NEG_INFINITY;
+            for e in state.experiments() {
+                let r = e.live();
+                if r.tenant == tenant && r.stage == stage && r.round == round {
+                    if !e.is_done() {
+                        return None;
+                    }
+                    last = last.max(r.finished_secs.unwrap_or_else(|| clock.now_secs()));
+                }
+            }
+            Some(if last.is_finite() {
+                last
+            } else {
+                clock.now_secs()
+            })
+        })
+        .await
+    }
+
+    /// Waits until every announced experiment of these teams is done, failed or refused. One that runs until the run's end
+    /// counts as done once it is placed: there is nothing more to see of it.
+    pub async fn all_done(&self, tenants: &[&str]) {
+        self.until(|state, _| {
+            let over = |r: &Record| r.run_secs.is_none() && is_placed(r);
+            let of = |r: &Record| tenants.contains(&r.tenant.as_str());
+            let mut all = state.experiments().iter();
+            let done = all.all(|e| e.is_done() || !of(e.live()) || over(e.live()));
+            done.then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until every announced experiment of these teams is placed, or is done, failed or refused: what background
+    /// work must reach before the clock starts.
+    pub async fn all_placed(&self, tenants: &[&str]) {
+        self.until(|state, _| {
+            let placed = state.experiments().iter().all(|e| {
+                let r = e.live();
+                !tenants.contains(&r.tenant.as_str()) || e.is_done() || is_placed(r)
+            });
+            placed.then_some(())
+        })
+        .await;
+    }
+
+    /// Ends the observation: nothing is written to the run's series afterwards. Drop the observer to stop its watches.
+    ///
+    /// When everything that was waited for is done, give a `settle` time of a second or two: the last experiments' quota is
+    /// given back a little after they are done, and the observation ends once it was, or when that time is over. With a
+    /// fixed window give zero.
+    pub async fn finish(&self, settle: Duration) -> Observation {
+        let settled = self.until(|state, _| {
+            let all = state
+                .experiments()
+                .iter()
+                .all(|e| e.is_settled() || !e.is_done());
+            all.then_some(())
+        });
+        // An error here is the time being over, which is as good an end.
+        let _ = tokio::time::timeout(settle, settled).await;
+        let mut inner = self.shared.inner();
+        let end_secs = self.shared.clock.now_secs();
+        inner.harness.end();
+        inner.started = false;
+        self.shared.clock.sample();
+        self.shared.writer.flush();
+        Observation {
+            records: inner.state.records(),
+            end_secs,
+            relists: inner.state.relists(),
+            interruptions: self.health.interruptions.load(Ordering::Relaxed),
+            clock_jumps: self.shared.clock.jumps(),
+            harness: inner.harness,
+            stopped: std::mem::take(&mut inner.stopped),
+        }
+    }
+
+    /// Waits until `reached` has an answer, asking at each change.
+    async fn until<T>(&self, reached: impl Fn(&State, &Clock) -> Option<T>) -> T {
+        let mut changes = self.shared.changed.subscribe();
+        loop {
+            changes.borrow_and_update();
+            if let Some(answer) = reached(&self.shared.inner().state, &self.shared.clock) {
+                return answer;
+            }
+            // The sender lives in `self.shared`: it can't be gone. If it were, asking again is still right.
+            let _ = changes.changed().await;
+        }
+    }
+}
+
+/// Whether a pod of the experiment is bound now, and where there is a data plane also at work.
+fn is_placed(record: &Record) -> bool {
+    let at_work = |a: &Attempt| record.data_plane.is_none() || a.useful_secs.is_some();
+    let mut attempts = record.attempts.iter();
+    attempts.any(|a| a.bound_secs.is_some() && a.holds_pod() && at_work(a))
+}
+
+impl Shared {
+    pub(crate) fn inner(&self) -> MutexGuard<'_, Inner> {
+        // A panic elsewhere must not take the evidence with it: every step leaves the state valid.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn apply(&self, event: Event, at: f64) {
+        let mut inner = self.inner();
+        let changed = inner.state.apply(event, at);
+        self.note(&mut inner, changed);
+    }
+
+    fn note(&self, inner: &mut Inner, changed: Changed) {
+        if let Some(e) = changed.settled {
+            if inner.started {
+                self.writer.job(&inner.state.experiments()[e].record());
+            } else {
+                inner.held_back.push(e);
+            }
+        }
+        if changed.progress {
+            self.changed.send_replace(());
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The records as they grow: a pure state machine over what was announced, submitted and seen.
+//!
+//! In: submissions, and sightings of objects, each with its stamp. Out: records. It asks no clock and no network, and
+//! gives the same records whichever kind of object is seen first.
+
+use std::collections::{HashMap, HashSet};
+
+use super::experiment::Experiment;
+use super::objects::{JobView, PodView, WorkloadView};
+use plan::{DataPlane, Request, Via};
+use results::run_folder::Record;
+
+/// An experiment about to be submitted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Submission {
+    /// Team: namespace of its objects.
+    pub tenant: String,
+    /// Name of the Job or bare pod.
+    pub name: String,
+    /// Stage of the timeline.
+    pub stage: String,
+    /// Round within the stage, from 0.
+    pub round: u32,
+    /// What it asks for.
+    pub request: Request,
+    /// Through which objects.
+    pub via: Via,
+    /// How long it runs once its pod runs; `None`: until the end.
+    pub run_secs: Option<f64>,
+    /// What its pod goes through on its machine; `None`: nothing that takes time.
+    pub data_plane: Option<DataPlane>,
+    /// When it is to be submitted, seconds since the clock's zero.
+    pub intended_secs: f64,
+}
+
+/// A kind of object that is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// batch/v1 Jobs.
+    Job,
+    /// Kueue's Workloads.
+    Workload,
+    /// Pods.
+    Pod,
+}
+
+impl ObjectKind {
+    const COUNT: usize = 3;
+
+    fn slot(self) -> usize {
+        match self {
+            Self::Job => 0,
+            Self::Workload => 1,
+            Self::Pod => 2,
+        }
+    }
+}
+
+/// A sighting of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Object {
+    /// A Job.
+    Job(JobView),
+    /// A Workload.
+    Workload(WorkloadView),
+    /// A pod.
+    Pod(PodView),
+}
+
+/// What a watch reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The object exists and looks like this.
+    Seen(Object),
+    /// The object is gone and looked like this.
+    Gone(Object),
+    /// A list begins; what it does not name is gone.
+    ListStarted(ObjectKind),
+    /// The list is complete.
+    ListDone(ObjectKind),
+}
+
+/// What changed by an event, for those who wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// A stamp was added or an experiment ended.
+    pub progress: bool,
+    /// Index of an experiment that ended and whose attempts are closed: its record is final.
+    pub settled: Option<usize>,
+}
+
+/// A live object, to find its experiment again by UID and to notice its absence from a list.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    kind: ObjectKind,
+    experiment: usize,
+}
+
+/// All experiments of a run.
+#[derive(Debug, Default)]
+pub struct State {
+    experiments: Vec<Experiment>,
+    by_name: HashMap<String, HashMap<String, usize>>,
+    known: HashMap<String, Known>,
+    listing: [Option<HashSet<String>>; ObjectKind::COUNT],
+    listed: [bool; ObjectKind::COUNT],
+    relists: u32,
+}
+
+impl State {
+    /// Announces an experiment. Announcing a name a second time changes nothing.
+    pub fn expect(&mut self, submission: Submission) {
+        let names = self.by_name.entry(submission.tenant.clone()).or_default();
+        if names.contains_key(&submission.name) {
+            return;
+        }
+        names.insert(submission.name.clone(), self.experiments.len());
+        self.experiments.push(Experiment::new(submission));
+    }
+
+    /// The create call of an experiment is being sent.
+    pub fn sent(&mut self, tenant: &str, name: &str, at: f64) {
+        if let Some(e) = self.find(tenant, name) {
+            let submitted = &mut self.experiments[e].record.submitted_secs;
+            *submitted = submitted.or(Some(at));
+        }
+    }
+
+    /// The create call of an experiment was answered. A refusal ends the experiment, unless its object turns up after
+    /// all (a call that timed out here and was carried out there).
+    pub fn answered(
+        &mut self,
+        tenant: &str,
+        name: &str,
+        at: f64,
+        answer: Result<(), String>,
+    ) -> Changed {
+        let Some(e) = self.find(tenant, name) else {
+            return Changed::default();
+        };
+        let experiment = &mut self.experiments[e];
+        match answer {
+            Ok(()) => experiment.record.created_secs = experiment.record.created_secs.or(Some(at)),
+            Err(error) => experiment.record.error = Some(error),
+        }
+        self.reckon(e)
+    }
+
+    /// Takes in what a watch reported at `at`.
+    pub fn apply(&mut self, event: Event, at: f64) -> Changed {
+        match event {
+            Event::Seen(object) => self.seen(&object, at),
+            Event::Gone(object) => {
+                // Its last state may be news too: a pod that succeeded and was deleted at once.
+                let first = self.seen(&object, at);
+                let then = self.gone(object.uid(), at);
+                Changed {
+                    progress: first.progress || then.progress,
+                    settled: first.settled.or(then.settled),
+                }
+            }
+            Event::ListStarted(kind) => {
+                self.listing[kind.slot()] = Some(HashSet::new());
+                Changed::default()
+            }
+            Event::ListDone(kind) => self.list_done(kind, at),
+        }
+    }
+
+    /// Times a list was made again because its watch was lost.
+    #[must_use]
+    pub fn relists(&self) -> u32 {
+        self.relists
+    }
+
+    /// Kinds of objects whose first list is complete.
+    #[must_use]
+    pub fn kinds_listed(&self) -> usize {
+        self.listed.iter().filter(|listed| **listed).count()
+    }
+
+    /// The experiments, in the order they were announced.
+    #[must_use]
+    pub fn experiments(&self) -> &[Experiment] {
+        &self.experiments
+    }
+
+    /// Moves every stamp `by` seconds earlier: the clock's zero was set.
+    pub fn shift(&mut self, by: f64) {
+        for experiment in &mut self.experiments {
+            experiment.record.shift(by);
+        }
+    }
+
+    /// The records as they stand.
+    #[must_use]
+    pub fn records(&self) -> Vec<Record> {
+        self.experiments.iter().map(Experiment::record).collect()
+    }
+
+    fn find(&self, tenant: &str, name: &str) -> Option<usize> {
+        self.by_name.get(tenant)?.get(name).copied()
+    }
+
+    fn seen(&mut self, object: &Object, at: f64) -> Changed {
+        let kind = object.kind();
+        if let Some(listed) = &mut self.listing[kind.slot()] {
+            listed.insert(object.uid().to_owned());
+        }
+        let Some(e) = self.find(object.namespace(), object.experiment()) else {
+            return Changed::default();
+        };
+        if !self.known.contains_key(object.uid()) {
+            let known = Known {
+                kind,
+                experiment: e,
+            };
+            self.known.insert(object.uid().to_owned(), known);
+        }
+        let relisting = self.listing[kind.slot()].is_some();
+        let experiment = &mut self.experiments[e];
+        match object {
+            Object::Job(job) => experiment.job(job, at),
+            Object::Workload(workload) => experiment.workload(workload, at, relisting),
+            Object::Pod(pod) => experiment.pod(pod, at, relisting),
+        }
+        self.reckon(e)
+    }
+
+    fn gone(&mut self, uid: &str, at: f64) -> Changed {
+        let Some(Known { kind, experiment }) = self.known.remove(uid) else {
+            return Changed::default();
+        };
+        let e = &mut self.experiments[experiment];
+        match kind {
+            ObjectKind::Job => e.job_gone(at),
+            ObjectKind::Workload => e.workload_gone(at),
+            ObjectKind::Pod => e.pod_gone(uid, at),
+        }
+        self.reckon(experiment)
+    }
+
+    fn list_done(&mut self, kind: ObjectKind, at: f64) -> Changed {
+        let slot = kind.slot();
+        let Some(listed) = self.listing[slot].take() else {
+            return Changed::default();
+        };
+        if self.listed[slot] {
+            self.relists += 1;
+        }
+        self.listed[slot] = true;
+        let missing: Vec<String> = self
+            .known
+            .iter()
+            .filter(|(uid, known)| known.kind == kind && !listed.contains(*uid))
+            .map(|(uid, _)| uid.clone())
+            .collect();
+        let mut changed = Changed::default();
+        for uid in missing {
+            changed.progress |= self.gone(&uid, at).progress;
+        }
+        changed
+    }
+
+    /// What to tell those who wait about experiment `e`.
+    fn reckon(&mut self, e: usize) -> Changed {
+        let experiment = &mut self.experiments[e];
+        let settled = experiment.is_settled();
+        let newly = settled && !experiment.settled;
+        experiment.settled = settled;
+        Changed {
+            progress: true,
+            settled: newly.then_some(e),
+        }
+    }
+}
+
+impl Object {
+    fn kind(&self) -> ObjectKind {
+        match self {
+            Self::Job(_) => ObjectKind::Job,
+            Self::Workload(_) => ObjectKind::Workload,
+            Self::Pod(_) => ObjectKind::Pod,
+        }
+    }
+
+    fn uid(&self) -> &str {
+        match self {
+            Self::Job(job) => &job.uid,
+            Self::Workload(workload) => &workload.uid,
+            Self::Pod(pod) => &pod.uid,
+        }
+    }
+
+    fn namespace(&self) -> &str {
+        match self {
+            Self::Job(job) => &job.namespace,
+            Self::Workload(workload) => &workload.namespace,
+            Self::Pod(pod) => &pod.namespace,
+        }
+    }
+
+    fn experiment(&self) -> &str {
+        match self {
+            Self::Job(job) => &job.name,
+            Self::Workload(workload) => &workload.job,
+            Self::Pod(pod) => &pod.experiment,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

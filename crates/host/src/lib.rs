@@ -1,0 +1,6 @@
+//! What headroom reads of the machine it runs on, and how it prints.
+
+pub mod machine;
+pub mod process;
+pub mod terminal;
+pub mod text_file;

@@ -1,0 +1,1 @@
+//! What the extender and the clearer are told.

@@ -1,0 +1,255 @@
+//! Every whole-machine request of every run by where it landed, a row an arm: how often clearing goes wrong, and how sure
+//! that is.
+
+use plotters::prelude::*;
+
+use super::canvas::{Key, Sketch};
+use super::material::Material;
+use super::pen::{Area, Drawn, Mark, bar, spot};
+use super::text::{count, percent, short};
+use super::theme::{GRID, INK, SOFT, TEXT, WRONG, width};
+use super::words::{Words, write};
+use results::run_folder::{Landed, Landings};
+
+/// The most arms, and runs of an arm, that one picture shows.
+const ARMS: usize = 8;
+const RUNS: usize = 16;
+/// Requests of a run stand in columns of this many.
+const DEEP: usize = 5;
+const CELL: i32 = 30;
+/// Space between two runs and between two arms.
+const APART: i32 = 12;
+const GAP: i32 = 26;
+/// Room above the runs for the arm's name and share.
+const HEADING: i32 = 40;
+
+/// The chart's data.
+#[derive(Debug)]
+pub struct LandedWhere {
+    arms: Vec<Arm>,
+    origin: String,
+}
+
+#[derive(Debug)]
+struct Arm {
+    name: String,
+    all: Landings,
+    /// Published share that landed right.
+    published: Option<f64>,
+    /// Of each run, where its requests landed.
+    runs: Vec<Vec<Landed>>,
+}
+
+impl LandedWhere {
+    /// A chart, if machines were cleared for requests.
+    #[must_use]
+    pub fn of(material: &Material) -> Option<Self> {
+        let summary = &material.session.summary;
+        let arms = summary.arms.iter().filter_map(|arm| {
+            let runs = summary.runs.iter().filter(|r| r.arm == arm.name);
+            let landed = runs.map(|r| r.landings.iter().map(|l| l.landed).collect());
+            let published = |name: &str| {
+                let ends = format!(".{name}");
+                let found = arm.published.iter().find(|(key, _)| key.ends_with(&ends));
+                found.map(|(_, share)| *share)
+            };
+            Some(Arm {
+                name: arm.name.clone(),
+                all: arm.landings.clone()?,
+                published: published("landed_right_share")
+                    .or_else(|| published("landed_elsewhere_share").map(|share| 1.0 - share)),
+                runs: landed.take(RUNS).collect(),
+            })
+        });
+        let arms: Vec<Arm> = arms.take(ARMS).collect();
+        (!arms.is_empty()).then(|| Self {
+            arms,
+            origin: material.origin(),
+        })
+    }
+}
+
+impl Arm {
+    fn columns(landed: &[Landed]) -> i32 {
+        i32::try_from(landed.len().div_ceil(DEEP).max(1)).unwrap_or(1)
+    }
+
+    fn rows(&self) -> i32 {
+        let deepest = self.runs.iter().map(Vec::len).max().unwrap_or(1);
+        i32::try_from(deepest.clamp(1, DEEP)).unwrap_or(1)
+    }
+
+    /// Side of a cell, so that all runs find room left of `right`.
+    fn cell(&self, right: i32) -> i32 {
+        let columns: i32 = self.runs.iter().map(|r| Self::columns(r)).sum();
+        let apart = APART * i32::try_from(self.runs.len()).unwrap_or(1);
+        ((right - apart) / columns.max(1)).clamp(12, CELL)
+    }
+
+    fn height(&self) -> i32 {
+        HEADING + self.rows() * CELL + GAP
+    }
+
+    /// `43 of 50, 73 to 94 %`.
+    fn share(&self) -> String {
+        let right = self.all.right;
+        let (low, high) = (percent(right.low), percent(right.high));
+        let low = low.trim_end_matches(" %");
+        format!("{} of {} right ({low} to {high})", right.count, right.of)
+    }
+
+    fn draw<DB: DrawingBackend>(&self, body: &Area<DB>, top: i32) -> Drawn {
+        let right = body.dim_in_pixel().0.cast_signed();
+        write(body, (0, top + 16), &short(&self.name, 30), &Words::bold())?;
+        let mut words = self.share();
+        if let Some(published) = self.published {
+            words = format!("{words}; published {}", percent(published));
+        }
+        let after = width(&short(&self.name, 30), TEXT, true) + 24;
+        if after + width(&words, TEXT, false) < right {
+            write(body, (right, top + 16), &words, &Words::soft().right())?;
+        }
+        let cell = self.cell(right);
+        let mut left = 0;
+        for run in &self.runs {
+            for (i, landed) in run.iter().enumerate() {
+                let int = |n: usize| i32::try_from(n).unwrap_or(0);
+                let x = left + int(i / DEEP) * cell;
+                let y = top + HEADING + int(i % DEEP) * cell;
+                bar(body, (x + 1, y + 1), (x + cell - 1, y + cell - 1), GRID)?;
+                let (mark, colour) = look(*landed);
+                spot(body, (x + cell / 2, y + cell / 2), mark, colour)?;
+            }
+            left += Self::columns(run) * cell + APART;
+        }
+        Ok(())
+    }
+}
+
+fn look(landed: Landed) -> (Mark, RGBColor) {
+    match landed {
+        Landed::Right => (Mark::Circle, INK),
+        Landed::Wrong => (Mark::Cross, WRONG),
+        Landed::Never => (Mark::Over, WRONG),
+        Landed::Free => (Mark::Ring, INK),
+        Landed::Unaided => (Mark::Ring, SOFT),
+    }
+}
+
+fn finding(arms: &[(&str, &Landings)]) -> String {
+    let several = arms.len() > 1;
+    let each = arms.iter().take(4).map(|(name, all)| {
+        let name = if several {
+            format!("{name} ")
+        } else {
+            String::new()
+        };
+        let elsewhere = match all.on_another().count {
+            0 => String::new(),
+            n => format!(", {n} elsewhere"),
+        };
+        let nowhere = match all.never.count {
+            0 => String::new(),
+            n => format!(", {n} nowhere"),
+        };
+        format!(
+            "{name}{} of {}{elsewhere}{nowhere}",
+            all.right.count, all.right.of
+        )
+    });
+    format!(
+        "Requests on the machine cleared for them: {}",
+        each.collect::<Vec<_>>().join("; ")
+    )
+}
+
+impl Sketch for LandedWhere {
+    fn name(&self) -> String {
+        "landings".into()
+    }
+
+    fn title(&self) -> String {
+        let arms = self.arms.iter().map(|a| (a.name.as_str(), &a.all));
+        finding(&arms.collect::<Vec<_>>())
+    }
+
+    fn legend(&self) -> Vec<Key> {
+        let all = || self.arms.iter().flat_map(|a| &a.runs).flatten();
+        let keys = [
+            (Landed::Right, "on the machine cleared for it"),
+            (
+                Landed::Wrong,
+                "on one that was not empty, or cleared for another",
+            ),
+            (Landed::Never, "nowhere"),
+            (Landed::Free, "on another one that fell empty first"),
+            (Landed::Unaided, "found a free machine"),
+        ];
+        let used = keys.into_iter().filter(|(l, _)| all().any(|a| a == l));
+        used.map(|(landed, label)| {
+            let (mark, colour) = look(landed);
+            Key::new(mark, colour, label)
+        })
+        .collect()
+    }
+
+    fn note(&self) -> String {
+        let more: u64 = self
+            .arms
+            .iter()
+            .map(|a| a.all.by_run.len().saturating_sub(a.runs.len()) as u64)
+            .sum();
+        let more = match more {
+            0 => String::new(),
+            n => format!(" {} not shown.", count(n, "more run")),
+        };
+        format!(
+            "A square is a whole-machine request, a block of them a run. In brackets the exact 95 % interval (Clopper and \
+             Pearson) of the share that landed right, of those that a machine was cleared for.{more} {}",
+            self.origin
+        )
+    }
+
+    fn height(&self) -> u32 {
+        let all: i32 = self.arms.iter().map(Arm::height).sum();
+        all.unsigned_abs()
+    }
+
+    fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
+        let mut top = 0;
+        for arm in &self.arms {
+            arm.draw(body, top)?;
+            top += arm.height();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::run_folder::Share;
+
+    #[test]
+    fn the_title_counts_requests_by_where_they_landed() {
+        let share = |count| Share {
+            count,
+            of: 50,
+            low: 0.7,
+            high: 0.9,
+        };
+        let landings = |right, elsewhere, never| Landings {
+            right: share(right),
+            elsewhere: share(elsewhere),
+            free: share(2),
+            wrong: share(elsewhere - 2),
+            never: share(never),
+            by_run: Vec::new(),
+        };
+        let (first, second) = (landings(43, 5, 2), landings(50, 2, 0));
+        assert_eq!(
+            finding(&[("list-then-evict", &first), ("recheck", &second)]),
+            "Requests on the machine cleared for them: list-then-evict 43 of 50, 5 elsewhere, 2 nowhere; recheck 50 of 50, 2 elsewhere"
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! Latency from submit to bound on an axis of percentiles, as HDR histograms are shown: every request, the never bound
+//! ones too. A panel an arm.
+//!
+//! - [`curve`]: one team's requests of one class
+
+mod curve;
+
+use plotters::prelude::*;
+
+use self::curve::{Curve, curves};
+use super::canvas::{Key, Sketch};
+use super::figures::tails;
+use super::grid::{self, Place};
+use super::material::Material;
+use super::panel::{FOOT, HEAD, NAME, Panel};
+use super::pen::{Area, Drawn, Mark};
+use super::scale::Scale;
+use super::text::{count, short};
+use super::theme::INK;
+use results::judge::Amount;
+
+/// The most arms that one picture shows.
+const PANELS: usize = 8;
+/// Height of the panel of a single arm, and of each of several.
+const TALL: i32 = 520;
+const LOW: i32 = 280;
+
+/// The chart's data.
+#[derive(Debug)]
+pub struct BoundLatency {
+    arms: Vec<Arm>,
+    title: String,
+    runs: usize,
+    origin: String,
+}
+
+#[derive(Debug)]
+struct Arm {
+    name: String,
+    curves: Vec<Curve>,
+}
+
+impl BoundLatency {
+    /// A chart, if the session has records.
+    #[must_use]
+    pub fn of(material: &Material) -> Option<Self> {
+        let shown = material.shown();
+        let arms: Vec<Arm> = shown
+            .iter()
+            .map(|run| Arm {
+                name: run.summary.arm.clone(),
+                curves: curves(material, run),
+            })
+            .filter(|arm| !arm.curves.is_empty())
+            .take(PANELS)
+            .collect();
+        let never: usize = arms
+            .iter()
+            .flat_map(|a| &a.curves)
+            .map(|c| c.censored.len())
+            .sum();
+        let all: usize = arms.iter().flat_map(|a| &a.curves).map(Curve::count).sum();
+        let words = match (&arms[..], &shown[..]) {
+            ([], _) => return None,
+            ([_], [run, ..]) => tails(run, 2).unwrap_or_default(),
+            (several, _) => over_arms(several),
+        };
+        Some(Self {
+            title: finding(never, all, &words),
+            runs: material.runs.len(),
+            origin: material.origin(),
+            arms,
+        })
+    }
+}
+
+/// The largest curve of the arms: in which it took least, and in which most.
+fn over_arms(arms: &[Arm]) -> String {
+    let largest = arms
+        .iter()
+        .flat_map(|a| &a.curves)
+        .max_by_key(|c| c.count());
+    let largest = largest.map(|c| c.label.clone()).unwrap_or_default();
+    let mut each: Vec<(&Arm, &Curve)> = Vec::new();
+    for arm in arms {
+        each.extend(
+            arm.curves
+                .iter()
+                .find(|c| c.label == largest)
+                .map(|c| (arm, c)),
+        );
+    }
+    each.sort_by(|(_, a), (_, b)| Amount::order(&a.tail_amount, &b.tail_amount));
+    match each[..] {
+        [(least, a), .., (most, b)] if a.tail != b.tail => {
+            format!(
+                "{largest}: {} in {}, {} in {}",
+                a.tail, least.name, b.tail, most.name
+            )
+        }
+        [(_, only), ..] => format!("{largest}: {} in each arm", only.tail),
+        [] => String::new(),
+    }
+}
+
+fn finding(never: usize, all: usize, words: &str) -> String {
+    let never = match never {
+        0 => String::new(),
+        n => format!("{n} of {} never bound. ", count(all as u64, "request")),
+    };
+    format!("{never}Submit to bound, {words}")
+}
+
+impl Sketch for BoundLatency {
+    fn name(&self) -> String {
+        "bound-latency".into()
+    }
+
+    fn title(&self) -> String {
+        self.title.clone()
+    }
+
+    fn legend(&self) -> Vec<Key> {
+        let one = self.arms.len() == 1;
+        let mut keys: Vec<Key> = Vec::new();
+        let curves = || self.arms.iter().flat_map(|a| &a.curves);
+        for curve in curves() {
+            let label = if one {
+                format!("{} (n = {})", curve.label, curve.count())
+            } else {
+                curve.label.clone()
+            };
+            if keys.iter().all(|k| k.label != label) {
+                keys.push(Key::new(curve.mark, curve.colour, label));
+            }
+        }
+        if curves().any(|c| !c.published.is_empty()) {
+            keys.push(Key::new(Mark::Diamond, INK, "published"));
+        }
+        if curves().any(|c| !c.censored.is_empty()) {
+            keys.push(Key::new(Mark::Over, INK, "never bound: longer than this"));
+        }
+        keys
+    }
+
+    fn note(&self) -> String {
+        let runs = count(self.runs as u64, "run");
+        format!(
+            "From the intended submit time, every request of {runs}; percentile p spaced by 1 ÷ (1 − p), time by its \
+             logarithm. {}",
+            self.origin
+        )
+    }
+
+    fn height(&self) -> u32 {
+        match self.arms.len() {
+            1 => (HEAD + TALL + FOOT + NAME).unsigned_abs(),
+            n => grid::height(n, LOW),
+        }
+    }
+
+    fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
+        let n = self.arms.len();
+        let places: Vec<Place> = match n {
+            1 => vec![(
+                (120, body.dim_in_pixel().0.cast_signed() - 40),
+                (HEAD, HEAD + TALL),
+            )],
+            n => grid::places(n, LOW),
+        };
+        let curves = || self.arms.iter().flat_map(|a| &a.curves);
+        let most = curves().map(Curve::count).max().unwrap_or(1);
+        let y = Scale::log_secs(curves().flat_map(|c| {
+            let published = c.published.iter().map(|(_, secs)| *secs);
+            c.observed
+                .iter()
+                .chain(&c.censored)
+                .copied()
+                .chain(published)
+        }));
+        for (i, (arm, (sides, rows))) in self.arms.iter().zip(places).enumerate() {
+            let panel = Panel::new(
+                body,
+                sides,
+                rows,
+                Scale::percentiles(most, n > 1),
+                y.clone(),
+            );
+            let title = if n == 1 {
+                "submit → bound".to_owned()
+            } else {
+                short(&arm.name, 40)
+            };
+            panel.axes(&title, "")?;
+            let last = n == 1 || grid::is_last_row(i, n);
+            panel.x_axis(if last { "percentile of requests" } else { "" }, true)?;
+            for curve in &arm.curves {
+                curve.draw(body, &panel)?;
+            }
+        }
+        Ok(())
+    }
+}

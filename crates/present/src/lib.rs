@@ -1,0 +1,5 @@
+//! Every table, page, report and chart of results.
+
+pub mod charts;
+pub mod report;
+pub mod tables;

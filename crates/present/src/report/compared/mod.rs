@@ -1,0 +1,248 @@
+//! A comparison in words and tables: for the terminal, and as Markdown.
+
+mod cells;
+mod power;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+use crate::charts::names::in_full;
+use crate::charts::text::{clean, count};
+use compare::rank::{self, MOST_EXACT};
+use compare::verdict::runs_needed;
+use compare::{Comparison, Outcome, Row, SideFacts, Verdict};
+
+pub use cells::cells;
+use cells::{change, limit, p};
+pub use power::power_text;
+
+/// The most differences of the sides that a headline names.
+const HEADLINE: usize = 3;
+
+/// How a comparison is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// For the terminal; with every figure if so.
+    Terminal {
+        /// Show the figures that are not declared, too.
+        all: bool,
+    },
+    /// As Markdown, with every figure.
+    Markdown,
+}
+
+/// A comparison as text.
+#[must_use]
+pub fn text(of: &Comparison, style: Style) -> String {
+    let markdown = style == Style::Markdown;
+    let mut lines: Vec<String> = Vec::new();
+    let title = headline(of);
+    lines.push(if markdown {
+        format!("# {title}")
+    } else {
+        title
+    });
+    lines.push(String::new());
+    lines.push(side("baseline", &of.base, markdown));
+    lines.push(side("new", &of.new, markdown));
+    lines.extend(of.across.iter().skip(HEADLINE).map(|d| {
+        let more = format!(
+            "also across {}: {}: {} → {}",
+            d.topic.name(),
+            d.what,
+            d.base,
+            d.new
+        );
+        if markdown { format!("- {more}") } else { more }
+    }));
+    for arm in &of.arms {
+        lines.push(String::new());
+        let runs = format!("arm {}: {} + {} runs", arm.arm, arm.base_runs, arm.new_runs);
+        lines.push(if markdown { format!("## {runs}") } else { runs });
+        lines.push(String::new());
+        if !arm.declared.is_empty() {
+            lines.extend(table(&arm.declared, true, markdown));
+        }
+        let rest: Vec<Row> = arm.rest.iter().filter(|r| changed(r)).cloned().collect();
+        let all = style != Style::Terminal { all: false };
+        if all && !rest.is_empty() {
+            lines.push(String::new());
+            lines.push("For information, each by itself at 95 %; figures that are the same in every run are left out:".into());
+            lines.push(String::new());
+            lines.extend(table(&rest, false, markdown));
+        } else if !rest.is_empty() {
+            lines.push(format!(
+                "{} not declared: --all shows them",
+                count(rest.len() as u64, "other figure")
+            ));
+        }
+    }
+    lines.push(String::new());
+    lines.push(if markdown {
+        format!("**{}**", verdict(of))
+    } else {
+        verdict(of)
+    });
+    lines.push(String::new());
+    lines.push(method(of));
+    if !of.notes.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(of.notes.iter().map(|n| format!("- {n}")));
+    let plain = |line: &String| {
+        let line = clean(line);
+        if markdown {
+            line.replace('<', "&lt;")
+        } else {
+            line
+        }
+    };
+    lines.iter().map(plain).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// What is compared: the declared differences, which a reader must see first, or that there are none.
+#[must_use]
+pub fn headline(of: &Comparison) -> String {
+    let named: Vec<String> = of
+        .across
+        .iter()
+        .take(HEADLINE)
+        .map(|d| format!("{} {} → {}", d.what, d.base, d.new))
+        .collect();
+    match &named[..] {
+        [] => format!(
+            "{}: new runs against earlier ones, nothing else different",
+            of.experiment
+        ),
+        _ => format!("{}: {}", of.experiment, named.join("; ")),
+    }
+}
+
+fn side(name: &str, facts: &SideFacts, markdown: bool) -> String {
+    let sessions = match &facts.sessions[..] {
+        [] => "no session".to_owned(),
+        [one] => one.clone(),
+        [first, .., last] => format!("{} sessions, {first} to {last}", facts.sessions.len()),
+    };
+    let disturbed = match facts.disturbed {
+        0 => String::new(),
+        n => format!(", {n} of them disturbed"),
+    };
+    format!(
+        "{}{name:<8}  {}{disturbed}: {sessions}; {}",
+        if markdown { "- " } else { "" },
+        count(facts.runs as u64, "run"),
+        facts.hami
+    )
+}
+
+/// Whether anything of it is worth a line: a figure that is one and the same in all runs is not.
+fn changed(row: &Row) -> bool {
+    let mut values = row.base.iter().chain(&row.new);
+    let first = values.next();
+    values.any(|v| Some(v) != first)
+}
+
+fn table(rows: &[Row], declared: bool, markdown: bool) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    let mut header = vec!["figure", "baseline", "new", "change", "interval"];
+    if declared {
+        header.extend(["limit", "p", "verdict"]);
+    }
+    table.set_header(header);
+    for row in rows {
+        let cell = |(i, text): (usize, String)| {
+            let text = if markdown {
+                text.replace('|', "\\|")
+            } else {
+                text
+            };
+            // The figure's name and the verdict are words, all between are numbers.
+            let side = if (1..7).contains(&i) {
+                CellAlignment::Right
+            } else {
+                CellAlignment::Left
+            };
+            Cell::new(text).set_alignment(side)
+        };
+        let cells = cells(row).into_iter().take(if declared { 8 } else { 5 });
+        table.add_row(cells.enumerate().map(cell));
+    }
+    table.to_string().lines().map(str::to_owned).collect()
+}
+
+/// The outcome in one sentence.
+#[must_use]
+pub fn verdict(of: &Comparison) -> String {
+    let declared = || {
+        of.arms
+            .iter()
+            .flat_map(|a| a.declared.iter().map(move |r| (a, r)))
+    };
+    let with = |verdict| declared().filter(move |(_, r)| r.verdict == Some(verdict));
+    let named = |verdict: Verdict| {
+        let each = with(verdict).map(|(arm, row)| {
+            let of_arm = if of.arms.len() > 1 {
+                format!("{}: ", arm.arm)
+            } else {
+                String::new()
+            };
+            format!(
+                "{of_arm}{} {} (limit {})",
+                in_full(&row.figure),
+                change(row),
+                limit(row)
+            )
+        });
+        each.collect::<Vec<_>>().join("; ")
+    };
+    let tested = declared().filter(|(_, r)| r.p.is_some()).count();
+    let mut text = match of.outcome {
+        Outcome::Regression => format!("Regression: {}.", named(Verdict::Regression)),
+        Outcome::NoRegression => format!(
+            "No regression: none of {} is worse beyond its limit and beyond chance.",
+            count(tested as u64, "declared metric")
+        ),
+        Outcome::NoVerdict if of.base.disturbed + of.new.disturbed > 0 => {
+            return "No verdict: disturbed runs count for nothing.".into();
+        }
+        Outcome::NoVerdict if tested == 0 => {
+            return "No verdict: no declared metric was measured on both sides.".into();
+        }
+        Outcome::NoVerdict => "No verdict.".into(),
+    };
+    if with(Verdict::Better).next().is_some() {
+        text.push_str(&format!(" Better: {}.", named(Verdict::Better)));
+    }
+    if let Some((arm, _)) = with(Verdict::TooFewRuns).next() {
+        let n = runs_needed(tested, of.alpha);
+        text.push_str(&format!(
+            " Too few runs for a verdict on {} of {tested} declared metrics: {} + {} runs can't give a p below {}, times {tested} metrics; {n} + {n} runs could.",
+            with(Verdict::TooFewRuns).count(),
+            arm.base_runs,
+            arm.new_runs,
+            p(rank::smallest_p(arm.base_runs, arm.new_runs))
+        ));
+    }
+    text
+}
+
+/// How verdict and interval come about.
+fn method(of: &Comparison) -> String {
+    let most = of
+        .arms
+        .iter()
+        .map(|a| a.base_runs + a.new_runs)
+        .max()
+        .unwrap_or(0);
+    let test = if most > MOST_EXACT {
+        "permutation test over runs by ranks, 20000 assignments drawn from a fixed seed"
+    } else {
+        "exact permutation test over runs by ranks"
+    };
+    format!(
+        "Medians (range). p: {test}, one-sided towards worse than the limit, corrected for the number of declared metrics \
+         (Holm, {} % for all together). Interval: the same test inverted, each end at the level at which the metric was tested.",
+        of.alpha * 100.0
+    )
+}

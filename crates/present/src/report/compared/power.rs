@@ -1,0 +1,87 @@
+//! What simulated comparisons showed, as Markdown tables.
+
+use comfy_table::{Table, presets};
+
+use super::cells::number;
+use crate::charts::names::in_full;
+use crate::charts::text::whole;
+use compare::power::{Power, Shape};
+
+/// Simulated comparisons as a Markdown table a metric, and one of the false alarms.
+#[must_use]
+pub fn power_text(of: &Power) -> String {
+    let title = |base: usize, new: usize| format!("{base} + {new} runs");
+    let mut header = vec![String::new()];
+    header.extend(of.shapes.iter().map(|s| title(s.base_runs, s.new_runs)));
+    let table = |rows: Vec<Vec<String>>| {
+        let mut table = Table::new();
+        table.load_style(presets::ASCII_MARKDOWN);
+        table.set_header(header.clone());
+        table.add_rows(rows);
+        table.to_string()
+    };
+    let share = |s: f64| format!("{:.1} %", s * 100.0);
+    let alarms = |name: &str, of_shape: fn(&Shape) -> f64| {
+        let shares = of.shapes.iter().map(|s| share(of_shape(s)));
+        std::iter::once(name.to_owned())
+            .chain(shares)
+            .collect::<Vec<_>>()
+    };
+    let mut text = format!(
+        "{} simulated comparisons of each kind, from {} real runs of {} ({} disturbed) on {}.\n\nFalse alarms, over all declared metrics together (allowed: {}):\n\n",
+        whole(f64::from(of.draws)),
+        of.runs,
+        of.experiment,
+        of.disturbed,
+        of.ran.hami,
+        share(of.alpha)
+    );
+    text += &table(vec![
+        alarms("no change", |s| s.false_alarms),
+        alarms("every metric worse by exactly its limit", |s| {
+            s.false_alarms_at_limit
+        }),
+    ]);
+    for metric in &of.metrics {
+        let key = &metric.figure;
+        text += &format!(
+            "\n\n{}: median {}, {} to {} in the runs; {}.\n",
+            in_full(key),
+            number(key, metric.median),
+            number(key, metric.min),
+            number(key, metric.max),
+            limit_words(metric.limit_percent, metric.limit, key)
+        );
+        let own = |s: &Shape| {
+            let found = s
+                .detection
+                .iter()
+                .find(|d| d.arm == metric.arm && d.figure == metric.figure);
+            found.map(|d| d.found.clone())
+        };
+        let Some(first) = of.shapes.first().and_then(own) else {
+            text += "It never changed in these runs, so there is nothing to simulate.\n";
+            continue;
+        };
+        let rows = first.iter().enumerate().map(|(e, (effect, _))| {
+            let shares = of.shapes.iter().map(|s| {
+                own(s)
+                    .and_then(|f| f.get(e).copied())
+                    .map_or_else(|| "-".into(), |(_, s)| share(s))
+            });
+            std::iter::once(format!("{effect} % worse"))
+                .chain(shares)
+                .collect()
+        });
+        text += "\n";
+        text += &table(rows.collect());
+    }
+    text + "\n"
+}
+
+fn limit_words(percent: Option<f64>, absolute: Option<f64>, key: &str) -> String {
+    let percent = percent.map(|l| format!("{l} %"));
+    let absolute = absolute.map(|l| number(key, l));
+    let both: Vec<String> = percent.into_iter().chain(absolute).collect();
+    format!("limit {}", both.join(" and "))
+}

@@ -1,0 +1,12 @@
+//! What a user sees on the terminal at the end of a run, of a session, and of several.
+//!
+//! - [`table`], [`verdicts`]: a run, and a session
+//! - [`page`]: several sessions
+//! - [`bill`]: rows about what room and stalls cost
+//! - [`soak`]: what restarted over the hours of a session that goes on for a set time
+
+mod bill;
+pub mod page;
+pub mod soak;
+pub mod table;
+pub mod verdicts;

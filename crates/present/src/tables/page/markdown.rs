@@ -1,0 +1,181 @@
+//! The page as Markdown, which is fit for a terminal, too.
+
+use std::fmt::Write as _;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+use super::rows::sentence;
+use super::{FigureRow, Page, Part, State, verdicts};
+use crate::tables::table::percentile;
+use results::run_folder::Percentile;
+
+pub fn page(page: &Page) -> String {
+    let mut text = String::from("# Published and measured\n\n");
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "`{}`, headroom {}; {}\n",
+        page.command.join(" "),
+        page.headroom,
+        page.hami.join("; "),
+    );
+    let sizes: Vec<String> = page.machines.iter().map(ToString::to_string).collect();
+    let started = page.started.as_deref().unwrap_or("not at all");
+    let _ = writeln!(
+        text,
+        "Started {started}; fake machines of 8 cards: {}; the machine that ran it and all versions are in each session's \
+         `run.json`.\n",
+        sizes.join(", ")
+    );
+    if page.quick {
+        text.push_str(
+            "QUICK: timelines at another compression than their own, a first look only.\n\n",
+        );
+    }
+    let open = |part: &&Part| !matches!(part.state, State::Done | State::Disturbed);
+    let open: Vec<&str> = page
+        .experiments
+        .iter()
+        .filter(open)
+        .map(|p| p.experiment.as_str())
+        .collect();
+    if !open.is_empty() {
+        let _ = writeln!(text, "Not complete: {}.\n", open.join(", "));
+    }
+    let [yes, no, open] = page.verdicts();
+    let _ = writeln!(
+        text,
+        "{yes} claims hold, {no} do not, {open} were not judged.\n"
+    );
+    let _ = writeln!(text, "{}", overview(page));
+    for part in &page.experiments {
+        write(part, &mut text);
+    }
+    text
+}
+
+fn number(text: impl ToString) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+fn overview(page: &Page) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table.set_header(["experiment", "runs", "yes", "NO", "not judged", "state"]);
+    for part in &page.experiments {
+        let [yes, no, open] = verdicts(part.claims.iter());
+        table.add_row([
+            Cell::new(&part.experiment),
+            number(part.runs),
+            number(yes),
+            number(no),
+            number(open),
+            Cell::new(state(part)),
+        ]);
+    }
+    table
+}
+
+fn state(part: &Part) -> String {
+    match part.state {
+        State::Done => "done".to_owned(),
+        State::Disturbed => {
+            let mut kinds: Vec<&str> = part.disturbed.iter().map(|[_, k, _]| k.as_str()).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            format!("disturbed: {}", kinds.join(", "))
+        }
+        State::Failed if part.failed.is_empty() => "FAILED".to_owned(),
+        State::Failed => failed(part),
+        State::Interrupted if part.failed.is_empty() => "interrupted".to_owned(),
+        State::Interrupted => format!("interrupted, {}", failed(part)),
+        State::NotBegun => "not begun".to_owned(),
+        State::LeftOut => "left out".to_owned(),
+    }
+}
+
+fn failed(part: &Part) -> String {
+    match part.failed.len() {
+        1 => "1 run FAILED".to_owned(),
+        n => format!("{n} runs FAILED"),
+    }
+}
+
+fn write(part: &Part, text: &mut String) {
+    let _ = writeln!(text, "\n## {}: {}\n", part.experiment, part.title);
+    if matches!(part.state, State::NotBegun | State::LeftOut) {
+        // Each of its rows would say the same.
+        let why = part.error.as_deref().map(sentence);
+        let why = why.map_or(String::new(), |why| format!(": {why}"));
+        let _ = writeln!(text, "- {}{why}", state(part));
+        return;
+    }
+    if !part.figures.is_empty() {
+        let _ = writeln!(text, "{}\n", figures(&part.figures));
+    }
+    for row in &part.claims {
+        let verdict = match row.holds {
+            Some(true) => "**yes**",
+            Some(false) => "**NO**",
+            None => "not judged",
+        };
+        let _ = writeln!(
+            text,
+            "- {verdict}, {}: {} ({})",
+            row.arm, row.claim, row.reason
+        );
+    }
+    if !part.meaning.is_empty() {
+        let _ = writeln!(text, "\nIn short: {}.", part.meaning);
+    }
+    let mut notes = Vec::new();
+    let what = state(part).to_lowercase();
+    let error = part.error.iter();
+    notes.extend(error.map(|e| format!("{what}: {}", sentence(e))));
+    notes.extend(part.failed.iter().map(|run| {
+        let error = sentence(&run.error);
+        format!("failed: arm {}, repeat {}: {error}", run.arm, run.repeat)
+    }));
+    let disturbed = part.disturbed.iter();
+    notes
+        .extend(disturbed.map(|[run, kind, detail]| format!("disturbed: {run}: {kind}: {detail}")));
+    notes.extend(part.folder.iter().map(|dir| format!("session: {dir}")));
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(text, "- {note}");
+    }
+}
+
+fn figures(rows: &[FigureRow]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table.set_header(["arm", "figure", "published", "measured", "÷", ""]);
+    for row in rows {
+        let measured = row
+            .measured
+            .map_or(String::new(), |median| match row.range {
+                Some([min, max]) => {
+                    let [median, min, max] = [median, min, max].map(percentile);
+                    format!("{median} ({min} to {max})")
+                }
+                None => percentile(median),
+            });
+        let ratio = match row.measured {
+            Some(Percentile::Secs(value)) if row.note.is_empty() && row.published > 0.0 => {
+                format!("{:.2}", value / row.published)
+            }
+            _ => String::new(),
+        };
+        table.add_row([
+            Cell::new(&row.arm),
+            Cell::new(&row.figure),
+            number(row.published),
+            number(measured),
+            number(ratio),
+            Cell::new(&row.note),
+        ]);
+    }
+    table
+}

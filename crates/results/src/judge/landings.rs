@@ -1,0 +1,205 @@
+//! Where whole-machine requests landed: the clearer's decisions and the pods' records brought together by request and
+//! machine, and what that amounts to over an arm's runs.
+
+use jiff::Timestamp;
+
+use super::binomial;
+use super::figures::{Amount, Figures, key};
+use crate::run_folder::decision::{CHOSEN, ClearingRef, FAILED, HANDED_OVER, LANDED, PUT_BACK};
+use crate::run_folder::{Decision, Landed, Landing, LandingCounts, Landings, Record, Share};
+use plan::expect::Figure;
+use plan::{CARDS_PER_NODE, ClearerPlan};
+
+/// A pod's end is seen by the watch up to this long after the scheduler knew of it, on a busy machine.
+const SEEN_LATE_SECS: f64 = 1.0;
+
+/// The whole-machine requests of the teams that the clearer does not stop, in order of submission. `zero` is the
+/// wall-clock time at which the run's clock started.
+#[must_use]
+pub fn landings(
+    clearer: &ClearerPlan,
+    records: &[Record],
+    decisions: &[Decision],
+    zero: Timestamp,
+) -> Vec<Landing> {
+    let whole = |r: &&Record| r.request.cards == CARDS_PER_NODE && r.request.gpumem_mib.is_none();
+    let asks = |r: &&Record| !clearer.stops.contains(&r.tenant);
+    records
+        .iter()
+        .filter(|r| whole(r) && asks(r))
+        .map(|record| landing(record, records, decisions, zero))
+        .collect()
+}
+
+fn landing(record: &Record, all: &[Record], decisions: &[Decision], zero: Timestamp) -> Landing {
+    let own = decisions.iter().filter_map(|d| {
+        let clearing = d.clearing.as_ref()?;
+        is_for(clearing, record).then_some((d, clearing))
+    });
+    let (mut clearings, mut chosen, mut handed_over) = (0_u32, None, None);
+    let mut last_chosen = None;
+    for (decision, clearing) in own {
+        let secs = decision.secs(zero);
+        match decision.event.as_str() {
+            CHOSEN => {
+                clearings = clearings.saturating_add(1);
+                chosen = chosen.or(Some(secs));
+                last_chosen = Some(&clearing.node);
+            }
+            HANDED_OVER if handed_over.is_none() => handed_over = Some((secs, &clearing.node)),
+            _ => {}
+        }
+    }
+    let cleared = handed_over.map(|(_, node)| node).or(last_chosen);
+    let bound = record.attempts.iter().rev().find_map(|a| {
+        let at = a.bind_secs()?;
+        Some((at, a.node.as_ref()?))
+    });
+    let landed = match (bound, cleared) {
+        (None, _) => Landed::Never,
+        (Some(_), None) => Landed::Unaided,
+        (Some((_, node)), Some(cleared)) if node == cleared => Landed::Right,
+        (Some((at, node)), Some(_)) => {
+            let cleared = is_being_cleared(node, at, decisions, zero);
+            if cleared || is_held(node, at, record, all) {
+                Landed::Wrong
+            } else {
+                Landed::Free
+            }
+        }
+    };
+    Landing {
+        tenant: record.tenant.clone(),
+        name: record.name.clone(),
+        cleared_node: cleared.cloned(),
+        clearings,
+        chosen_secs: chosen,
+        handed_over_secs: handed_over.map(|(secs, _)| secs),
+        node: bound.map(|(_, node)| node.clone()),
+        bound_secs: bound.map(|(at, _)| at),
+        landed,
+    }
+}
+
+/// Whether a machine was being cleared, for whomever, when a request was bound to it.
+fn is_being_cleared(node: &str, at_secs: f64, decisions: &[Decision], zero: Timestamp) -> bool {
+    let mut open: Vec<&str> = Vec::new();
+    for decision in decisions.iter().filter(|d| d.secs(zero) <= at_secs) {
+        let Some(clearing) = decision.clearing.as_ref().filter(|c| c.node == node) else {
+            continue;
+        };
+        match decision.event.as_str() {
+            LANDED | FAILED | PUT_BACK => open.retain(|id| *id != clearing.id),
+            _ if !open.contains(&clearing.id.as_str()) => open.push(&clearing.id),
+            _ => {}
+        }
+    }
+    !open.is_empty()
+}
+
+/// Whether another pod was on a machine when a request was bound to it, and stayed.
+fn is_held(node: &str, at_secs: f64, request: &Record, all: &[Record]) -> bool {
+    let others = all
+        .iter()
+        .filter(|r| (&r.tenant, &r.name) != (&request.tenant, &request.name));
+    let mut attempts = others.flat_map(|r| &r.attempts);
+    attempts.any(|a| {
+        let since = a.bind_secs().filter(|_| a.node.as_deref() == Some(node));
+        let until = a.ended_secs.unwrap_or(f64::INFINITY);
+        since.is_some_and(|from| from <= at_secs) && until > at_secs + SEEN_LATE_SECS
+    })
+}
+
+/// Whether this is the name of a Job's Workload, which Kueue calls `job-<Job>-<five characters>`.
+pub(super) fn is_workload_of(workload: &str, job: &str) -> bool {
+    let rest = workload.strip_prefix("job-");
+    let rest = rest.and_then(|name| name.strip_prefix(job)?.strip_prefix('-'));
+    rest.is_some_and(|hash| hash.len() == 5 && !hash.contains('-'))
+}
+
+/// Whether a machine was cleared for one of the record's pods, or for its Workload.
+fn is_for(clearing: &ClearingRef, record: &Record) -> bool {
+    let of_pod = || {
+        let mut uids = record.attempts.iter().filter_map(|a| a.pod_uid.as_ref());
+        uids.any(|uid| *uid == clearing.request_uid)
+    };
+    let of_workload = || is_workload_of(&clearing.request, &record.name);
+    clearing.namespace == record.tenant && (of_pod() || of_workload())
+}
+
+/// A team's landings in one run, by figure.
+pub(super) fn put(all: &mut Figures, team: &str, landings: &[&Landing]) {
+    let counts = LandingCounts::of(landings);
+    put_counts(all, team, counts);
+    if let Some(secs) = counts.clearing_p50_secs {
+        all.insert(key(team, None, Figure::ClearingP50Secs), Amount::Is(secs));
+    }
+}
+
+fn put_counts(all: &mut Figures, team: &str, counts: LandingCounts) {
+    let mut put = |figure, value| all.insert(key(team, None, figure), Amount::Is(value));
+    put(Figure::LandedRight, f64::from(counts.right));
+    put(Figure::LandedFree, f64::from(counts.free));
+    put(Figure::LandedWrong, f64::from(counts.wrong));
+    put(Figure::LandedNever, f64::from(counts.never));
+    let elsewhere = counts.elsewhere();
+    put(Figure::NotLandedRight, f64::from(elsewhere + counts.never));
+    let of = f64::from(counts.judged());
+    if of > 0.0 {
+        put(Figure::LandedRightShare, f64::from(counts.right) / of);
+        put(Figure::LandedElsewhereShare, f64::from(elsewhere) / of);
+    }
+}
+
+/// Replaces the medians of landings by what all runs have together: of a rare event the median of runs says nothing.
+pub(super) fn pool(medians: &mut Figures, runs: &[&Figures]) {
+    let suffix = format!(".{}", Figure::LandedRight.name());
+    let teams = medians.keys().filter_map(|k| k.strip_suffix(&suffix));
+    let teams: Vec<String> = teams.map(str::to_owned).collect();
+    for team in teams {
+        let sum = |figure| {
+            let name = key(&team, None, figure);
+            let values = runs.iter().filter_map(|run| run.get(&name));
+            // Counts of requests, each far below 2³².
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            values.map(|v| v.at_least() as u32).sum()
+        };
+        let counts = LandingCounts {
+            right: sum(Figure::LandedRight),
+            free: sum(Figure::LandedFree),
+            wrong: sum(Figure::LandedWrong),
+            never: sum(Figure::LandedNever),
+            ..LandingCounts::default()
+        };
+        put_counts(medians, &team, counts);
+    }
+}
+
+/// An arm's landings; `None` if it had no request to clear for.
+pub(super) fn of_arm(runs: &[&[Landing]]) -> Option<Landings> {
+    let count = |run: &&[Landing]| LandingCounts::of(&run.iter().collect::<Vec<_>>());
+    let by_run: Vec<LandingCounts> = runs.iter().map(count).collect();
+    let sum = |of: fn(&LandingCounts) -> u32| by_run.iter().map(of).sum::<u32>();
+    let all = sum(|c| c.judged());
+    let share = |count| {
+        let (low, high) = binomial::interval(count, all);
+        Share {
+            count,
+            of: all,
+            low,
+            high,
+        }
+    };
+    (all > 0).then(|| Landings {
+        right: share(sum(|c| c.right)),
+        elsewhere: share(sum(|c| c.elsewhere())),
+        free: share(sum(|c| c.free)),
+        wrong: share(sum(|c| c.wrong)),
+        never: share(sum(|c| c.never)),
+        by_run: by_run.clone(),
+    })
+}
+
+#[cfg(test)]
+#[path = "landings_tests.rs"]
+mod tests;

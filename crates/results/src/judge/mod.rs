@@ -1,0 +1,164 @@
+//! Whether an experiment's published shape was seen again: figures of each arm over its repeats, and the predicates of
+//! the experiment file over them.
+//!
+//! In: [`Expect`], run summaries and records. Out: [`ArmSummary`]s. Pure; it never rounds, tunes or drops a figure: what
+//! is not known well enough to judge gives no verdict, and says why.
+
+mod binomial;
+mod figures;
+mod interval;
+mod landings;
+mod poisson;
+mod shape;
+mod stalls;
+mod stops;
+
+use std::collections::BTreeMap;
+
+use crate::run_folder::{ArmSummary, Landing, Record, RunSummary, Spread};
+use plan::expect::{Expect, Shape};
+
+pub use figures::{Amount, Figures, figures, key as figure_name};
+pub use landings::landings;
+pub use poisson::interval as count_interval;
+pub use stalls::stalls;
+pub use stops::{bill, stops, who_pays};
+
+/// A run with its figures.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// Arm.
+    pub arm: String,
+    /// Its figures.
+    pub figures: Figures,
+    /// Its landings.
+    pub landings: Vec<Landing>,
+}
+
+impl Judged {
+    /// Takes a run's figures. `records` are the run's own.
+    #[must_use]
+    pub fn new(run: &RunSummary, records: &[Record]) -> Self {
+        Self {
+            arm: run.arm.clone(),
+            figures: figures(run, records),
+            landings: run.landings.clone(),
+        }
+    }
+}
+
+/// Brings the repeats of each arm together and judges the shapes, in the order in which the arms first ran.
+#[must_use]
+pub fn arms(expect: &Expect, runs: &[Judged]) -> Vec<ArmSummary> {
+    let mut names: Vec<&str> = Vec::new();
+    for run in runs {
+        if !names.contains(&run.arm.as_str()) {
+            names.push(&run.arm);
+        }
+    }
+    let medians: BTreeMap<&str, Figures> = names
+        .iter()
+        .map(|&name| {
+            let of: Vec<&Figures> = runs
+                .iter()
+                .filter(|r| r.arm == name)
+                .map(|r| &r.figures)
+                .collect();
+            (name, figures::medians(&of))
+        })
+        .collect();
+    names
+        .iter()
+        .map(|&name| {
+            let of: Vec<&Figures> = runs
+                .iter()
+                .filter(|r| r.arm == name)
+                .map(|r| &r.figures)
+                .collect();
+            let landings: Vec<&[Landing]> = runs
+                .iter()
+                .filter(|r| r.arm == name)
+                .map(|r| r.landings.as_slice())
+                .collect();
+            let (shape_holds, claims) = shape::judge(expect, name, &medians);
+            ArmSummary {
+                name: name.to_owned(),
+                runs: u32::try_from(of.len()).unwrap_or(u32::MAX),
+                figures: spreads(&of),
+                landings: landings::of_arm(&landings),
+                published: published(expect, name),
+                shape_holds,
+                reason: shape::reason(shape_holds, &claims),
+                claims,
+            }
+        })
+        .collect()
+}
+
+/// What the arms together mean for a user, in one plain sentence; empty where a shape could not be judged.
+#[must_use]
+pub fn meaning(expect: &Expect, arms: &[ArmSummary]) -> String {
+    let claims = || {
+        arms.iter()
+            .flat_map(|arm| arm.claims.iter().map(move |claim| (arm, claim)))
+    };
+    let failed: Vec<String> = claims()
+        .filter(|(_, claim)| claim.holds == Some(false))
+        .map(|(arm, claim)| format!("{:?} in arm {}", claim.claim, arm.name))
+        .collect();
+    if !failed.is_empty() {
+        // What an experiment claims and nobody published is no published shape.
+        let what = if expect.published.is_empty() {
+            "not all claims of the file hold"
+        } else {
+            "not all of the published shape was seen, so do not rely on it here"
+        };
+        return format!("{what}: {} did not hold", failed.join(", "));
+    }
+    // It sums up every claim, and some may be about arms that did not run.
+    let seen = |shape: &Shape| claims().any(|(_, claim)| claim.claim == shape.claim);
+    let all_hold = claims().all(|(_, claim)| claim.holds == Some(true));
+    if all_hold && expect.shape.iter().all(seen) {
+        expect.meaning.clone()
+    } else {
+        String::new()
+    }
+}
+
+fn spreads(runs: &[&Figures]) -> BTreeMap<String, Spread> {
+    let medians = figures::medians(runs);
+    let keys = medians.keys().cloned();
+    keys.map(|key| {
+        let mut values: Vec<Amount> = runs
+            .iter()
+            .filter_map(|run| run.get(&key).copied())
+            .collect();
+        values.sort_by(Amount::order);
+        let spread = Spread {
+            // `medians` has the key, so at least one run has the figure.
+            median: medians[&key].into(),
+            min: values[0].into(),
+            max: values[values.len() - 1].into(),
+        };
+        (key, spread)
+    })
+    .collect()
+}
+
+fn published(expect: &Expect, arm: &str) -> BTreeMap<String, f64> {
+    let of_arm = expect
+        .published
+        .iter()
+        .filter(|p| p.arm.as_deref().is_none_or(|a| a == arm));
+    of_arm
+        .map(|p| {
+            (
+                figures::key(&p.tenant, p.class.as_deref(), p.figure),
+                p.value,
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! Results: what a run wrote down, and what follows from it.
+//!
+//! In: records of a run. Out: run folders, latencies, card-seconds, metrics, verdicts on claims. It never talks to a
+//! cluster.
+
+pub mod disturbance;
+#[doc(hidden)]
+pub mod fixtures;
+pub mod hlog;
+pub mod judge;
+pub mod latency;
+pub mod run_folder;
+pub mod usage;

@@ -1,0 +1,119 @@
+//! `summary.json`: what a session measured, schema-versioned. Its JSON Schema is generated from these types.
+
+use std::collections::BTreeMap;
+
+use plan::HamiSource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::landings::Landings;
+use super::run_summary::{Percentile, RunSummary};
+use super::soak::Soak;
+
+/// Version of the schema that this program writes.
+pub const SCHEMA: u32 = 1;
+
+/// A session: one command, its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Version of headroom that wrote it.
+    pub headroom: String,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// UTC time at which the session started, RFC 3339.
+    pub started: String,
+    /// The command line, to reproduce it.
+    pub command: Vec<String>,
+    /// Which HAMi ran.
+    pub hami: HamiSource,
+    /// Timeline compression.
+    pub compress: f64,
+    /// True for a `--quick` first look, whose figures are not comparable with a full run.
+    pub quick: bool,
+    /// False until the session has ended in order; one that was interrupted, crashed or had a failed run stays false.
+    pub complete: bool,
+    /// The runs, in the order they ran.
+    pub runs: Vec<RunSummary>,
+    /// Runs that failed, in the order they ran; what they had recorded by then is in their folders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedRun>,
+    /// What restarted over time, of a session that goes on for a set time; null for any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak: Option<Soak>,
+    /// The arms, each over its repeats, judged against what was published.
+    #[serde(default)]
+    pub arms: Vec<ArmSummary>,
+    /// What it means for a user, in one plain sentence; empty where the runs do not say.
+    #[serde(default)]
+    pub meaning: String,
+}
+
+/// A run that failed: its cluster did not come up, or fell over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedRun {
+    /// Name of the arm.
+    pub arm: String,
+    /// Repeat, from 1.
+    pub repeat: u32,
+    /// Folder of the run, relative to the session's.
+    pub folder: String,
+    /// Why, in one line.
+    pub error: String,
+}
+
+/// An arm over its repeats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmSummary {
+    /// Name.
+    pub name: String,
+    /// Runs.
+    pub runs: u32,
+    /// Its figures by name: `<team>.<figure>` or `<team>.<class>.<figure>`.
+    pub figures: BTreeMap<String, Spread>,
+    /// Where whole-machine requests landed that a machine was cleared for, over all runs together; null without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landings: Option<Landings>,
+    /// Published figures, by the same names.
+    pub published: BTreeMap<String, f64>,
+    /// Whether every shape declared for the arm holds; null: none is, or one cannot be judged.
+    pub shape_holds: Option<bool>,
+    /// The verdict in one sentence, with the figures it rests on.
+    pub reason: String,
+    /// The shapes one by one.
+    pub claims: Vec<Claim>,
+}
+
+/// A figure over the repeats of an arm. Of an even number of runs the median is the lower of the two in the middle; of
+/// landings, which are rare events, it is what all runs have together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Median.
+    pub median: Percentile,
+    /// Smallest.
+    pub min: Percentile,
+    /// Largest.
+    pub max: Percentile,
+}
+
+/// A shape that an experiment declares.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    /// In words.
+    pub claim: String,
+    /// Whether it holds; null: cannot be judged.
+    pub holds: Option<bool>,
+    /// The figures it rests on.
+    pub reason: String,
+}
+
+/// JSON Schema of `summary.json`, as committed in `schemas/summary.schema.json`.
+#[must_use]
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Summary)
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;
