@@ -21,9 +21,9 @@ lint:
 bench-self *options:
     cargo run --release -- bench regimes --compress 120 {{options}}
 
-# The charts of a session: a folder, latest, latest~1, …; by default of a recorded example.
+# The charts of a session, into plots/<session>/: a folder, latest, latest~1, …; by default of a recorded example.
 plots session="runs/examples/regimes":
-    cargo run --release -- plot {{session}}
+    cargo run --release -- plot {{session}} --out plots/{{file_name(session)}}
 
 # The report of a session as one HTML file; by default of a recorded example.
 report session="runs/examples/regimes":
