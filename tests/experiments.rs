@@ -165,10 +165,10 @@ fn a_reserved_machine_goes_to_its_request_however_many_tasks_arrive() {
     ];
     let options = ["--nodes", "10", "--arm", "reserve"];
     let session = run(&bed, "drain-race", &changes, &options);
-    let landed = &session.summary.runs[0].landings;
-    assert_eq!(landed.len(), 1, "one request on ten machines");
-    assert_eq!(landed[0].node, landed[0].cleared_node, "{landed:?}");
-    assert!(landed[0].node.is_some(), "{landed:?}");
+    let placed = &session.summary.runs[0].placements;
+    assert_eq!(placed.len(), 1, "one request on ten machines");
+    assert_eq!(placed[0].node, placed[0].cleared_node, "{placed:?}");
+    assert!(placed[0].node.is_some(), "{placed:?}");
 }
 
 #[test]
@@ -200,15 +200,19 @@ fn a_burst_that_others_are_stopped_for_waits_less_and_these_get_a_bill() {
         run.expect("its run")
     };
     // Nobody is stopped where the burst waits, and a machine's worth of tasks at least where it does not.
-    assert!(run("wait").stops.is_empty(), "{:?}", run("wait").stops);
+    assert!(
+        run("wait").evictions.is_empty(),
+        "{:?}",
+        run("wait").evictions
+    );
     let evict = run("evict");
-    assert!(evict.stops.len() >= 8, "{:?}", evict.stops);
+    assert!(evict.evictions.len() >= 8, "{:?}", evict.evictions);
     let bills = evict.tenants.iter().map(|t| &t.bill);
-    let (stops, lost) = bills.fold((0, 0.0), |(stops, lost), bill| {
-        (stops + bill.stops(), lost + bill.lost_card_seconds)
+    let (evictions, lost) = bills.fold((0, 0.0), |(evictions, lost), bill| {
+        (evictions + bill.evictions(), lost + bill.lost_card_seconds)
     });
-    assert_eq!(stops as usize, evict.stops.len());
-    assert!(lost > 0.0, "{:?}", evict.stops);
+    assert_eq!(evictions as usize, evict.evictions.len());
+    assert!(lost > 0.0, "{:?}", evict.evictions);
     assert_data_plane_was_played(&session, run("data-plane"));
 }
 
@@ -262,7 +266,7 @@ fn assert_data_plane_was_played(session: &Session, run: &RunSummary) {
     let team = run.tenants.iter().find(|t| t.name == "research");
     let phases = &team.expect("the team").latency["whole-machine"];
     assert_eq!(phases["useful"].count, phases["bound"].count);
-    assert!(run.stops.iter().all(|s| s.useful_again_secs.is_some()));
+    assert!(run.evictions.iter().all(|s| s.useful_again_secs.is_some()));
     let data_plane = loaded.info.plan.data_plane;
     assert!(data_plane.is_some_and(|d| d.compressed_by > 1.0));
 }

@@ -42,7 +42,7 @@ fn regimes(hami: &str) -> HamiKind {
             "{part:?} is not in the table: {table}"
         );
     }
-    // Published figures are for another compression.
+    // Published metrics are for another compression.
     assert!(!table.contains("458.8"), "{table}");
     let session = Session::load(&bed.path().join("session")).expect("a readable session");
     let summary = &session.summary;
@@ -52,9 +52,9 @@ fn regimes(hami: &str) -> HamiKind {
         summary.hami.label()
     ));
     let run = &summary.runs[0];
-    for team in run.tenants.iter().filter(|t| t.experiments > 0) {
+    for team in run.tenants.iter().filter(|t| t.submitted > 0) {
         assert_eq!(
-            (team.experiments, team.failed, team.unfinished),
+            (team.submitted, team.failed, team.unfinished),
             (113, 0, 0),
             "{}",
             team.name

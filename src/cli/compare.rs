@@ -151,7 +151,7 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     Ok((named::sessions(&base)?, named::sessions(&new)?))
 }
 
-/// A larger comparison is refused: a thousand runs of a hundred figures have a few MB.
+/// A larger comparison is refused: a thousand runs of a hundred metrics have a few MB.
 const MOST_MIB: u64 = 64;
 
 /// Simulates comparisons from the runs of one that is kept as JSON.

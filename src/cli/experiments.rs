@@ -56,10 +56,10 @@ fn published(experiment: &Experiment) {
     if !experiment.expect.published.is_empty() {
         outln!("\npublished");
     }
-    for figure in &experiment.expect.published {
-        let arm = figure.arm.as_deref().unwrap_or("every arm");
-        let name = format!("{} {}", figure.tenant, figure.key());
-        outln!("  {arm}: {} = {}", name.trim_start(), figure.value);
+    for metric in &experiment.expect.published {
+        let arm = metric.arm.as_deref().unwrap_or("every arm");
+        let name = format!("{} {}", metric.tenant, metric.key());
+        outln!("  {arm}: {} = {}", name.trim_start(), metric.value);
     }
     if !experiment.expect.shape.is_empty() {
         outln!("\nwhat must hold");

@@ -3,8 +3,8 @@
 //! In: folders of sessions, declared metrics. Out: a [`Comparison`]. Pure: it reads folders and nothing else, draws no
 //! chance but from fixed seeds, and never compares what is not alike unless that was asked for.
 //!
-//! - [`metrics`]: which figures can fail a comparison, declared beforehand in `manifests/metrics.yaml`
-//! - [`side`]: the runs of a side, with their figures
+//! - [`metrics`]: which metrics can fail a comparison, declared beforehand in `manifests/metrics.yaml`
+//! - [`side`]: the runs of a side, with their metrics
 //! - [`alike`]: what makes two runs different before anything is measured
 //! - [`rank`]: the exact permutation test over runs and the interval it gives
 //! - [`limits`]: one metric: how much, how likely by chance
@@ -148,7 +148,7 @@ pub enum Outcome {
     NoRegression,
     /// At least one is.
     Regression,
-    /// There are too few runs, none that count, or no declared metric: figures without a verdict.
+    /// There are too few runs, none that count, or no declared metric: metrics without a verdict.
     NoVerdict,
 }
 
@@ -214,7 +214,7 @@ pub fn sides(
     let metrics = declared.of(&experiment);
     if metrics.is_empty() {
         notes.push(format!(
-            "no metric is declared for experiment {experiment}: figures without a verdict; declare some with --metrics FILE"
+            "no metric is declared for experiment {experiment}: metrics without a verdict; declare some with --metrics FILE"
         ));
     }
     let mut arms: Vec<ArmRows> = arms
@@ -223,7 +223,7 @@ pub fn sides(
         .collect();
     let blind = base.disturbed() + new.disturbed() > 0;
     if blind {
-        notes.push("disturbed runs were taken too: figures without a verdict".to_owned());
+        notes.push("disturbed runs were taken too: metrics without a verdict".to_owned());
     }
     let outcome = verdict::judge(&mut arms, declared.alpha, blind);
     Ok(Comparison {

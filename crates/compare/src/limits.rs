@@ -1,6 +1,6 @@
 //! One metric: by how much it changed, whether that is beyond its limits, and how likely by chance.
 
-use super::metrics::{Better, Metric};
+use super::metrics::{Better, DeclaredMetric};
 use super::rank::{self, Shift, p_larger};
 use results::judge::Amount;
 
@@ -11,7 +11,7 @@ pub struct Limits {
     pub better: Better,
     /// Allowed change, per cent of the baseline.
     pub percent: Option<f64>,
-    /// Allowed change in the figure's unit.
+    /// Allowed change in the metric's unit.
     pub absolute: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ fn median(values: &[Amount]) -> Option<Amount> {
 impl Limits {
     /// Those of a metric.
     #[must_use]
-    pub fn of(metric: &Metric) -> Self {
+    pub fn of(metric: &DeclaredMetric) -> Self {
         Self {
             better: metric.better,
             percent: metric.limit_percent,

@@ -1,4 +1,4 @@
-//! The declared metrics: which figures can fail a comparison, from which size of change on. Declared beforehand, so that
+//! The declared metrics: which metrics can fail a comparison, from which size of change on. Declared beforehand, so that
 //! nobody chooses them by how they came out.
 
 use std::collections::BTreeMap;
@@ -32,21 +32,21 @@ pub struct Declared {
     #[serde(default)]
     pub nightly: Vec<String>,
     /// The metrics of each experiment.
-    pub experiments: BTreeMap<String, Vec<Metric>>,
+    pub experiments: BTreeMap<String, Vec<DeclaredMetric>>,
 }
 
-/// A figure that can fail a comparison.
+/// A metric that can fail a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Metric {
-    /// Its name: `<team>.<figure>`, `<team>.<class>.<figure>`, or a figure of the whole run such as `restarts`.
-    pub figure: String,
+pub struct DeclaredMetric {
+    /// Its name: `<team>.<metric>`, `<team>.<class>.<metric>`, or a metric of the whole run such as `restarts`.
+    pub metric: String,
     /// What is better.
     pub better: Better,
     /// Change that is allowed, per cent of the baseline.
     #[serde(default)]
     pub limit_percent: Option<f64>,
-    /// Change that is allowed, in the figure's own unit. With both limits, only what exceeds both counts.
+    /// Change that is allowed, in the metric's own unit. With both limits, only what exceeds both counts.
     #[serde(default)]
     pub limit: Option<f64>,
     /// Arms that it counts in; empty: all.
@@ -54,7 +54,7 @@ pub struct Metric {
     pub arms: Vec<String>,
 }
 
-/// Which way a figure should go.
+/// Which way a metric should go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -62,7 +62,7 @@ pub enum Better {
     Lower,
     /// More is better.
     Higher,
-    /// Any change is for the worse: a figure that should come out the same.
+    /// Any change is for the worse: a metric that should come out the same.
     Same,
 }
 
@@ -102,7 +102,7 @@ impl Declared {
         }
         for (experiment, metrics) in &declared.experiments {
             for (i, metric) in metrics.iter().enumerate() {
-                let of = format!("{experiment}: {}", metric.figure);
+                let of = format!("{experiment}: {}", metric.metric);
                 let limits = [metric.limit_percent, metric.limit];
                 if limits.iter().all(Option::is_none) {
                     return Err(wrong(format!("{of} needs limit_percent, limit, or both")));
@@ -112,7 +112,7 @@ impl Declared {
                 }
                 if metrics[..i]
                     .iter()
-                    .any(|m| m.figure == metric.figure && m.shares_arm(metric))
+                    .any(|m| m.metric == metric.metric && m.shares_arm(metric))
                 {
                     return Err(wrong(format!("{of} is declared twice")));
                 }
@@ -123,12 +123,12 @@ impl Declared {
 
     /// The metrics of an experiment; none if it is not known.
     #[must_use]
-    pub fn of(&self, experiment: &str) -> &[Metric] {
+    pub fn of(&self, experiment: &str) -> &[DeclaredMetric] {
         self.experiments.get(experiment).map_or(&[], Vec::as_slice)
     }
 }
 
-impl Metric {
+impl DeclaredMetric {
     /// Whether it counts in an arm.
     #[must_use]
     pub fn counts_in(&self, arm: &str) -> bool {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_the_file_and_the_figure() {
+    fn mistakes_name_the_file_and_the_metric() {
         let refused = |text: &str| {
             let error = Declared::parse(text, Path::new("my.yaml")).unwrap_err();
             let line = error.to_string();
@@ -170,7 +170,7 @@ mod tests {
         };
         let metric = |rest: &str| {
             format!(
-                "alpha: 0.05\nexperiments:\n  regimes:\n    - {{ figure: shared.makespan_secs, {rest} }}\n"
+                "alpha: 0.05\nexperiments:\n  regimes:\n    - {{ metric: shared.makespan_secs, {rest} }}\n"
             )
         };
         assert!(refused("alpha: 1\nexperiments: {}").contains("alpha"));
@@ -180,7 +180,7 @@ mod tests {
         assert!(refused(&metric("better: lower, limit: -1")).contains("0 or more"));
         assert!(refused(&metric("better: smaller, limit: 1")).contains("smaller"));
         let twice = metric("better: lower, limit: 1")
-            + "    - { figure: shared.makespan_secs, better: lower, limit: 2, arms: [lent] }\n";
+            + "    - { metric: shared.makespan_secs, better: lower, limit: 2, arms: [lent] }\n";
         assert!(refused(&twice).contains("twice"));
         assert!(Declared::parse(&metric("better: lower, limit: 1"), Path::new("my.yaml")).is_ok());
     }

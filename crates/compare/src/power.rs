@@ -2,7 +2,7 @@
 //! chance alone (A/A runs).
 //!
 //! In: a comparison of such runs. Out: shares of simulated comparisons. Each simulated run is a real one drawn with
-//! replacement, with all its figures, so that figures that go together stay together. Nothing is assumed on how they are
+//! replacement, with all its metrics, so that metrics that go together stay together. Nothing is assumed on how they are
 //! distributed; but drift from night to night is in the simulation only as far as it was between the real runs.
 
 use rand::SeedableRng as _;
@@ -51,7 +51,7 @@ pub enum PowerError {
 /// A metric's values over the A/A runs of its arm.
 struct Column {
     arm: String,
-    figure: String,
+    metric: String,
     limits: Limits,
     values: Vec<Amount>,
 }
@@ -105,7 +105,7 @@ fn columns(aa: &Comparison) -> Result<Vec<Column>, PowerError> {
             if let (Some(values), Some(limits)) = (values, row.limits()) {
                 columns.push(Column {
                     arm: arm.arm.clone(),
-                    figure: row.figure.clone(),
+                    metric: row.metric.clone(),
                     limits,
                     values,
                 });
@@ -118,7 +118,7 @@ fn columns(aa: &Comparison) -> Result<Vec<Column>, PowerError> {
     Ok(columns)
 }
 
-/// Checks what is drawn from: a comparison has a value of each figure for each run, and an alpha that can be meant.
+/// Checks what is drawn from: a comparison has a value of each metric for each run, and an alpha that can be meant.
 fn whole(aa: &Comparison) -> Result<(), PowerError> {
     let no = |what: String| Err(PowerError::Damaged(what));
     if !(aa.alpha > 0.0 && aa.alpha < 1.0) {
@@ -139,7 +139,7 @@ fn whole(aa: &Comparison) -> Result<(), PowerError> {
                 if values != runs {
                     return no(format!(
                         "arm {}: {} has {values} values for the {runs} runs of the {side}",
-                        arm.arm, row.figure
+                        arm.arm, row.metric
                     ));
                 }
             }
@@ -155,7 +155,7 @@ impl Column {
         let at = |i: usize| values.get(i).copied().unwrap_or_default();
         Noise {
             arm: self.arm.clone(),
-            figure: self.figure.clone(),
+            metric: self.metric.clone(),
             limit_percent: self.limits.percent,
             limit: self.limits.absolute,
             median: at(values.len().saturating_sub(1) / 2),
@@ -275,7 +275,7 @@ fn simulate(
         .filter(|(c, _)| c.moves())
         .map(|(c, found)| Detection {
             arm: c.arm.clone(),
-            figure: c.figure.clone(),
+            metric: c.metric.clone(),
             found: effects
                 .iter()
                 .copied()

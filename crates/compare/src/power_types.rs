@@ -32,11 +32,11 @@ pub struct Power {
 pub struct Noise {
     /// Arm, where there are several.
     pub arm: String,
-    /// Name of the figure.
-    pub figure: String,
+    /// Name of the metric.
+    pub metric: String,
     /// Allowed change, per cent.
     pub limit_percent: Option<f64>,
-    /// Allowed change in the figure's unit.
+    /// Allowed change in the metric's unit.
     pub limit: Option<f64>,
     /// Median over the runs.
     pub median: f64,
@@ -66,8 +66,8 @@ pub struct Shape {
 pub struct Detection {
     /// Arm.
     pub arm: String,
-    /// Name of the figure.
-    pub figure: String,
+    /// Name of the metric.
+    pub metric: String,
     /// Change for the worse, per cent; then the share of comparisons that find it.
     pub found: Vec<(f64, f64)>,
 }

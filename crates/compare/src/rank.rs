@@ -2,8 +2,8 @@
 //!
 //! If two sides do not differ, any assignment of the runs to the sides is as likely as the one that was made. The share of
 //! assignments whose ranks are at least as extreme is the p-value: exact at every number of runs, with ties, and without
-//! any assumption on how the figure is distributed (Wilcoxon 1945; Mann and Whitney 1947). Ranks also have a place for a
-//! figure of which only a lower bound is known: it lies above everything below the bound.
+//! any assumption on how the metric is distributed (Wilcoxon 1945; Mann and Whitney 1947). Ranks also have a place for a
+//! metric of which only a lower bound is known: it lies above everything below the bound.
 
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom as _;

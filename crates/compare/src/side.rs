@@ -1,4 +1,4 @@
-//! The runs of one side of a comparison, with their figures.
+//! The runs of one side of a comparison, with their metrics.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::alike::{self, Facts};
 use super::{CompareError, SideFacts};
-use results::judge::{self, Amount, Figures};
+use results::judge::{self, Amount, Values};
 use results::run_folder::{RunInfo, RunSummary, Session};
 
 /// Which side.
@@ -36,8 +36,8 @@ pub struct OneRun {
     pub arm: String,
     /// Whether host or harness failed in it.
     pub disturbed: bool,
-    /// Its figures.
-    pub figures: Figures,
+    /// Its metrics.
+    pub metrics: Values,
     /// What it was made of.
     pub facts: Facts,
 }
@@ -134,7 +134,7 @@ impl Side {
                         experiment: summary.experiment.clone(),
                         arm: run.arm.clone(),
                         disturbed: !run.disturbed.is_empty(),
-                        figures: figures(run, &read.records),
+                        metrics: metrics(run, &read.records),
                         facts: alike::facts(&read.info),
                     });
                 }
@@ -168,11 +168,11 @@ impl Side {
         arms
     }
 
-    /// The figures of an arm's runs.
+    /// The metrics of an arm's runs.
     #[must_use]
-    pub fn of_arm(&self, arm: &str) -> Vec<&Figures> {
+    pub fn of_arm(&self, arm: &str) -> Vec<&Values> {
         let own = self.runs.iter().filter(|r| r.arm == arm);
-        own.map(|r| &r.figures).collect()
+        own.map(|r| &r.metrics).collect()
     }
 
     /// The first run of an arm.
@@ -244,12 +244,12 @@ impl SideFacts {
     }
 }
 
-/// The figures of a run that are compared: those that shapes are judged by; a makespan that was not reached counts as
+/// The metrics of a run that are compared: those that shapes are judged by; a makespan that was not reached counts as
 /// longer than the observation; and what concerns the whole run.
 #[must_use]
-pub fn figures(run: &RunSummary, records: &[results::run_folder::Record]) -> Figures {
-    let mut all = judge::figures(run, records);
-    for team in run.tenants.iter().filter(|t| t.experiments > 0) {
+pub fn metrics(run: &RunSummary, records: &[results::run_folder::Record]) -> Values {
+    let mut all = judge::metrics(run, records);
+    for team in run.tenants.iter().filter(|t| t.submitted > 0) {
         if team.makespan_secs.is_none() && team.ideal_secs.is_some() && team.unfinished > 0 {
             all.insert(
                 format!("{}.makespan_secs", team.name),

@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use super::Outcome;
 use super::limits::{Change, Limits};
-use super::metrics::{Better, Metric};
+use super::metrics::{Better, DeclaredMetric};
 use super::rank::{interval, smallest_p};
-use results::judge::{Amount, Figures};
+use results::judge::{Amount, Values};
 use results::run_folder::Percentile;
 
-/// One-sided level of each end of the interval of a figure that is not declared: 95 % in all, for that figure alone.
+/// One-sided level of each end of the interval of a metric that is not declared: 95 % in all, for that metric alone.
 const INFORMATION: f64 = 0.025;
 
-/// An arm's figures on both sides.
+/// An arm's metrics on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArmRows {
     /// Name of the arm.
@@ -28,20 +28,20 @@ pub struct ArmRows {
     pub new_runs: usize,
     /// The declared metrics.
     pub declared: Vec<Row>,
-    /// The other figures, for information.
+    /// The other metrics, for information.
     pub rest: Vec<Row>,
 }
 
-/// A figure on both sides.
+/// A metric on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Its name.
-    pub figure: String,
+    pub metric: String,
     /// Which way is better; null for information only.
     pub better: Option<Better>,
     /// Allowed change, per cent.
     pub limit_percent: Option<f64>,
-    /// Allowed change in the figure's unit.
+    /// Allowed change in the metric's unit.
     pub limit: Option<f64>,
     /// Each run's value in the baseline, in the order of the runs; null where a run lacks it.
     pub base: Vec<Percentile>,
@@ -74,7 +74,7 @@ pub struct Interval {
     pub low: Option<f64>,
     /// Upper end; null: open.
     pub high: Option<f64>,
-    /// True if the ends are shares of the baseline (0.05: 5 % more), false if in the figure's unit.
+    /// True if the ends are shares of the baseline (0.05: 5 % more), false if in the metric's unit.
     pub relative: bool,
     /// One-sided error of each end: of a declared metric the level at which it was tested.
     pub level: f64,
@@ -100,21 +100,21 @@ pub enum Verdict {
     NoVerdict,
 }
 
-/// Puts an arm's figures together. Declared rows get their p-values; [`judge`] gives the verdicts.
+/// Puts an arm's metrics together. Declared rows get their p-values; [`judge`] gives the verdicts.
 #[must_use]
-pub fn rows(arm: &str, base: &[&Figures], new: &[&Figures], metrics: &[Metric]) -> ArmRows {
-    let own: Vec<&Metric> = metrics.iter().filter(|m| m.counts_in(arm)).collect();
+pub fn rows(arm: &str, base: &[&Values], new: &[&Values], metrics: &[DeclaredMetric]) -> ArmRows {
+    let own: Vec<&DeclaredMetric> = metrics.iter().filter(|m| m.counts_in(arm)).collect();
     let mut names: Vec<&String> = base.iter().chain(new).flat_map(|f| f.keys()).collect();
     names.sort();
     names.dedup();
-    names.retain(|name| own.iter().all(|m| m.figure != **name));
+    names.retain(|name| own.iter().all(|m| m.metric != **name));
     ArmRows {
         arm: arm.to_owned(),
         base_runs: base.len(),
         new_runs: new.len(),
         declared: own
             .iter()
-            .map(|m| row(&m.figure, base, new, Some(m)))
+            .map(|m| row(&m.metric, base, new, Some(m)))
             .collect(),
         rest: names
             .iter()
@@ -123,15 +123,15 @@ pub fn rows(arm: &str, base: &[&Figures], new: &[&Figures], metrics: &[Metric]) 
     }
 }
 
-fn row(figure: &str, base: &[&Figures], new: &[&Figures], metric: Option<&Metric>) -> Row {
-    let all = |runs: &[&Figures]| -> Vec<Option<Amount>> {
-        runs.iter().map(|f| f.get(figure).copied()).collect()
+fn row(metric: &str, base: &[&Values], new: &[&Values], declared: Option<&DeclaredMetric>) -> Row {
+    let all = |runs: &[&Values]| -> Vec<Option<Amount>> {
+        runs.iter().map(|f| f.get(metric).copied()).collect()
     };
     let (base_all, new_all) = (all(base), all(new));
     let known = |all: &[Option<Amount>]| -> Vec<Amount> { all.iter().flatten().copied().collect() };
     let (base, new) = (known(&base_all), known(&new_all));
     let change = Change::of(&base, &new);
-    let relative = metric.is_none_or(|m| m.limit_percent.is_some())
+    let relative = declared.is_none_or(|m| m.limit_percent.is_some())
         && !base.is_empty()
         && base.iter().chain(&new).all(|a| a.at_least() > 0.0);
     let written = |all: Vec<Option<Amount>>| -> Vec<Percentile> {
@@ -139,10 +139,10 @@ fn row(figure: &str, base: &[&Figures], new: &[&Figures], metric: Option<&Metric
         all.into_iter().map(one).collect()
     };
     let mut row = Row {
-        figure: figure.to_owned(),
-        better: metric.map(|m| m.better),
-        limit_percent: metric.and_then(|m| m.limit_percent),
-        limit: metric.and_then(|m| m.limit),
+        metric: metric.to_owned(),
+        better: declared.map(|m| m.better),
+        limit_percent: declared.and_then(|m| m.limit_percent),
+        limit: declared.and_then(|m| m.limit),
         base_median: change.base.map_or(Percentile::TooFew, Into::into),
         new_median: change.new.map_or(Percentile::TooFew, Into::into),
         base: written(base_all),
@@ -156,7 +156,7 @@ fn row(figure: &str, base: &[&Figures], new: &[&Figures], metric: Option<&Metric
             relative,
             level: INFORMATION,
         },
-        p: metric.map(|m| Limits::of(m).p_worse(&base, &new)),
+        p: declared.map(|m| Limits::of(m).p_worse(&base, &new)),
         p_corrected: None,
         verdict: None,
     };

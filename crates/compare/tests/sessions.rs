@@ -59,9 +59,9 @@ fn compared(base: &Path, new: &Path, options: &Options) -> Result<Comparison, Co
     compare(&[base.to_owned()], &[new.to_owned()], &declared, options)
 }
 
-fn found<'a>(comparison: &'a Comparison, figure: &str) -> &'a Row {
+fn found<'a>(comparison: &'a Comparison, metric: &str) -> &'a Row {
     let mut rows = comparison.arms[0].declared.iter();
-    rows.find(|r| r.figure == figure).unwrap()
+    rows.find(|r| r.metric == metric).unwrap()
 }
 
 #[test]
@@ -458,11 +458,11 @@ fn every_declared_metric_is_measured_in_the_recorded_sessions() {
             for run in side.runs.iter().filter(|r| metric.counts_in(&r.arm)) {
                 seen += 1;
                 assert!(
-                    run.figures.contains_key(&metric.figure),
+                    run.metrics.contains_key(&metric.metric),
                     "{}: arm {} has no {}",
                     session.summary.experiment,
                     run.arm,
-                    metric.figure
+                    metric.metric
                 );
             }
         }

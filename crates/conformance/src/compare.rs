@@ -26,14 +26,14 @@ pub struct Verdict {
     pub differences: Vec<Difference>,
     /// What the first side did not do alike in all its own plays; the second may do any of it.
     pub varies: Vec<String>,
-    /// Each side's first play in figures, for the table; null where only counts were recorded.
+    /// Each side's first play in metrics, for the table; null where only counts were recorded.
     pub first: [Option<Summary>; 2],
 }
 
-/// A play in figures.
+/// A play in metrics.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// Pods that landed, of how many.
+    /// Pods that placed, of how many.
     pub bound: usize,
     /// See above.
     pub pods: usize,
@@ -117,12 +117,12 @@ fn verdict(
 }
 
 fn summary(observed: &Observed) -> Summary {
-    let landed = observed
+    let placed = observed
         .pods
         .values()
         .filter(|pod| pod.outcome.starts_with("bound"));
     Summary {
-        bound: landed.count(),
+        bound: placed.count(),
         pods: observed.pods.len(),
         attempts: observed.attempts,
         calls: observed.calls.values().sum(),
@@ -209,7 +209,7 @@ fn flatten(observed: &Observed) -> BTreeMap<String, String> {
 
 /// Means of counts within their margins.
 fn loosely(first: &[Counted], second: &[Counted]) -> Vec<Difference> {
-    let beyond = |(name, margin, take): &super::counted::Figure| {
+    let beyond = |(name, margin, take): &super::counted::Metric| {
         let (a, b) = (mean(first, *take), mean(second, *take));
         let allowed = margin.about(a);
         // Sums of a few counts; this is far below any count.

@@ -9,7 +9,7 @@ use super::observed::Observed;
 /// What is compared of a scenario that is judged loosely.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Pods that landed.
+    /// Pods that placed.
     pub bound: f64,
     /// Questions to the filter for each pod of the scenario.
     pub attempts_per_pod: f64,
@@ -23,12 +23,12 @@ pub struct Counted {
     pub locks: f64,
 }
 
-/// How far two means of a figure may lie apart: a part of the first one's, or this much, whichever is more.
+/// How far two means of a metric may lie apart: a part of the first one's, or this much, whichever is more.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Margin {
     /// Part of the first side's mean.
     pub part: f64,
-    /// In the figure's own unit.
+    /// In the metric's own unit.
     pub at_least: f64,
 }
 
@@ -40,12 +40,12 @@ impl Margin {
     }
 }
 
-/// What a figure is called, its margin, and how it is taken out.
-pub type Figure = (&'static str, Margin, fn(&Counted) -> f64);
+/// What a metric is called, its margin, and how it is taken out.
+pub type Metric = (&'static str, Margin, fn(&Counted) -> f64);
 
-/// The figures with their margins. Chosen, not derived: wide enough for what a real HAMi differs from itself on a busy
+/// The metrics with their margins. Chosen, not derived: wide enough for what a real HAMi differs from itself on a busy
 /// machine, and narrower than what the next slower policy or a missing call would make.
-pub const FIGURES: [Figure; 6] = [
+pub const FIGURES: [Metric; 6] = [
     ("pods bound", margin(0.0, 0.0), |c| c.bound),
     ("attempts a pod", margin(0.5, 0.5), |c| c.attempts_per_pod),
     ("calls an attempt", margin(0.25, 0.5), |c| {

@@ -13,9 +13,9 @@ use super::file::TenantDoc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClearerStrategy {
-    /// List the machine's tasks, cordon it, stop those listed: the published first version, racy.
+    /// List the machine's tasks, cordon it, evict those listed: the published first version, racy.
     ListThenEvict,
-    /// Cordon, stop, and list again each second until no task holds a card: the published second version.
+    /// Cordon, evict, and list again each second until no task holds a card: the published second version.
     Recheck,
     /// Reserve the machine for the request before anything is read.
     Reserve,
@@ -64,8 +64,9 @@ pub struct ClearerPlan {
     /// The group of machines it may clear. Default: every machine.
     #[serde(default)]
     pub scope: Option<String>,
-    /// The teams whose tasks it may stop.
-    pub stops: Vec<String>,
+    /// The teams whose Jobs and pods it may evict.
+    #[serde(alias = "stops")]
+    pub evicts: Vec<String>,
     /// What makes it act. Default: `unschedulable`.
     #[serde(default = "unschedulable")]
     pub trigger: ClearerTrigger,
@@ -91,13 +92,13 @@ impl ClearerPlan {
     /// Its settings in words, for `--dry-run`.
     pub(super) fn in_words(&self) -> String {
         format!(
-            "{} when {}, on {}, stops {}, puts back after {} s",
+            "{} when {}, on {}, evicts {}, puts back after {} s",
             self.strategy.name(),
             self.trigger.name(),
             self.scope
                 .as_deref()
                 .map_or("every machine".to_owned(), |g| format!("machines {g}")),
-            self.stops.join(", "),
+            self.evicts.join(", "),
             self.deadline_secs
         )
     }
@@ -113,10 +114,10 @@ impl ClearerPlan {
             let names: Vec<&str> = groups.iter().map(|g| g.name.as_str()).collect();
             check.one_of("clearer.scope", "group", scope, &names)?;
         }
-        check.not_empty("clearer.stops", self.stops.len())?;
+        check.not_empty("clearer.evicts", self.evicts.len())?;
         let names: Vec<&String> = teams.keys().collect();
-        for (i, team) in self.stops.iter().enumerate() {
-            check.one_of(&format!("clearer.stops.{i}"), "team", team, &names)?;
+        for (i, team) in self.evicts.iter().enumerate() {
+            check.one_of(&format!("clearer.evicts.{i}"), "team", team, &names)?;
         }
         // The clearer takes a day at most.
         check.number("clearer.deadline_secs", self.deadline_secs, 1.0..=86_400.0)?;

@@ -16,7 +16,7 @@ impl Plan {
         text
     }
 
-    /// What to say beside the compression where no figure was published for it.
+    /// What to say beside the compression where no metric was published for it.
     #[must_use]
     pub fn not_comparable(&self) -> &'static str {
         match (self.quick, self.rescaled) {
@@ -165,8 +165,8 @@ impl TenantPlan {
         if let Some(secs) = self.ideal_secs {
             writeln!(f, "              ideal makespan {secs:.1} s")?;
         }
-        for (figure, value) in &self.published {
-            writeln!(f, "              published {figure} {value}")?;
+        for (metric, value) in &self.published {
+            writeln!(f, "              published {metric} {value}")?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What an experiment expects: published figures, and a closed set of predicates over figures (not a language).
+//! What an experiment expects: published metrics, and a closed set of predicates over metrics (not a language).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expect {
-    /// Figures that were published, to be printed beside the measured ones.
+    /// Values that were published, to be printed beside the measured ones.
     pub published: Vec<Published>,
-    /// The shape that must hold, whatever the figures.
+    /// The shape that must hold, whatever the metrics.
     pub shape: Vec<Shape>,
     /// What it means for a user if every shape holds, in one plain sentence.
     pub meaning: String,
 }
 
-/// A published figure.
+/// A published metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Which figure.
-    pub figure: Figure,
+    /// Which metric.
+    pub metric: Metric,
     /// Arm it was published for; `None`: every arm.
     #[serde(default)]
     pub arm: Option<String>,
-    /// Team; left out for a figure of the whole run.
+    /// Team; left out for a metric of the whole run.
     #[serde(default)]
     pub tenant: String,
-    /// Class of request, for a figure that has one.
+    /// Class of request, for a metric that has one.
     #[serde(default)]
     pub class: Option<String>,
     /// Its value.
@@ -35,12 +35,12 @@ pub struct Published {
 }
 
 impl Published {
-    /// Name of the figure in [`super::TenantPlan::published`]: `makespan_secs`, or `whole-card.bound_p95_secs`.
+    /// Name of the metric in [`super::TenantPlan::published`]: `makespan_secs`, or `whole-card.bound_p95_secs`.
     #[must_use]
     pub fn key(&self) -> String {
         match &self.class {
-            Some(class) => format!("{class}.{}", self.figure.name()),
-            None => self.figure.name().to_owned(),
+            Some(class) => format!("{class}.{}", self.metric.name()),
+            None => self.metric.name().to_owned(),
         }
     }
 }
@@ -58,13 +58,13 @@ pub struct Shape {
     pub holds: Predicate,
 }
 
-/// A predicate over figures. Figures of repeats are taken at their median.
+/// A predicate over metrics. Values of repeats are taken at their median.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Predicate {
-    /// A figure lies within bounds.
+    /// A metric lies within bounds.
     Within(Within),
-    /// A figure divided by another lies within bounds.
+    /// A metric divided by another lies within bounds.
     Ratio(Ratio),
     /// Every submitted request of the class (or team) was bound.
     AllBound(Requests),
@@ -73,7 +73,7 @@ pub enum Predicate {
 }
 
 impl Predicate {
-    /// Teams whose figures it is about.
+    /// Teams whose metrics it is about.
     #[must_use]
     pub fn tenants(&self) -> Vec<&str> {
         match self {
@@ -84,12 +84,12 @@ impl Predicate {
     }
 }
 
-/// A figure within bounds.
+/// A metric within bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Within {
-    /// The figure.
-    pub of: FigureRef,
+    /// The metric.
+    pub of: MetricRef,
     /// Lower bound, inclusive.
     #[serde(default)]
     pub at_least: Option<f64>,
@@ -98,14 +98,14 @@ pub struct Within {
     pub at_most: Option<f64>,
 }
 
-/// A figure divided by another, within bounds.
+/// A metric divided by another, within bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
-    /// The figure.
-    pub of: FigureRef,
+    /// The metric.
+    pub of: MetricRef,
     /// What it is divided by.
-    pub to: FigureRef,
+    pub to: MetricRef,
     /// Lower bound, inclusive.
     #[serde(default)]
     pub at_least: Option<f64>,
@@ -125,16 +125,16 @@ pub struct Requests {
     pub class: Option<String>,
 }
 
-/// A figure of a team.
+/// A metric of a team.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FigureRef {
-    /// Which figure.
-    pub figure: Figure,
-    /// Team; left out for a figure of the whole run.
+pub struct MetricRef {
+    /// Which metric.
+    pub metric: Metric,
+    /// Team; left out for a metric of the whole run.
     #[serde(default)]
     pub tenant: String,
-    /// Class of request, for a figure that has one.
+    /// Class of request, for a metric that has one.
     #[serde(default)]
     pub class: Option<String>,
     /// Arm. Default: the arm being judged.
@@ -142,10 +142,10 @@ pub struct FigureRef {
     pub arm: Option<String>,
 }
 
-/// Figures of a team.
+/// Values of a team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Figure {
+pub enum Metric {
     /// From the clock's start to the team's last experiment done, seconds.
     MakespanSecs,
     /// Cards set aside × makespan.
@@ -174,23 +174,23 @@ pub enum Figure {
     Evictions,
     /// Card-seconds of running that these have to do again.
     CardSecondsLost,
-    /// Card-seconds from these being stopped until bound again, or until the observation's end.
+    /// Card-seconds from these being evicted until bound again, or until the observation's end.
     CardSecondsWaited,
     /// Whole-machine requests on the machine cleared for them. Counted over all runs of the arm, as are the next six.
-    LandedRight,
+    PlacedRight,
     /// Whole-machine requests on another machine, which had become empty and was being cleared for nobody.
-    LandedFree,
+    PlacedFree,
     /// Whole-machine requests on yet another machine.
-    LandedWrong,
-    /// Whole-machine requests that landed nowhere.
-    LandedNever,
+    PlacedWrong,
+    /// Whole-machine requests that placed nowhere.
+    PlacedNever,
     /// The last three together.
-    NotLandedRight,
+    NotPlacedRight,
     /// Requests on the machine cleared for them ÷ all for which one was chosen or none was found, 0 to 1.
-    LandedRightShare,
+    PlacedRightShare,
     /// Requests on another machine than the one cleared for them, empty or not, ÷ the same.
-    LandedElsewhereShare,
-    /// Median from a clearing's begin to its request being bound, seconds, of those that landed right.
+    PlacedElsewhereShare,
+    /// Median from a clearing's begin to its request being bound, seconds, of those that placed right.
     ClearingP50Secs,
     /// Restarts of supervised components. Of no team, as are the next two.
     Restarts,
@@ -200,7 +200,7 @@ pub enum Figure {
     LeasesLost,
 }
 
-impl Figure {
+impl Metric {
     /// Its name in files and tables.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -220,13 +220,13 @@ impl Figure {
             Self::Evictions => "evictions",
             Self::CardSecondsLost => "card_seconds_lost",
             Self::CardSecondsWaited => "card_seconds_waited",
-            Self::LandedRight => "landed_right",
-            Self::LandedFree => "landed_free",
-            Self::LandedWrong => "landed_wrong",
-            Self::LandedNever => "landed_never",
-            Self::NotLandedRight => "not_landed_right",
-            Self::LandedRightShare => "landed_right_share",
-            Self::LandedElsewhereShare => "landed_elsewhere_share",
+            Self::PlacedRight => "placed_right",
+            Self::PlacedFree => "placed_free",
+            Self::PlacedWrong => "placed_wrong",
+            Self::PlacedNever => "placed_never",
+            Self::NotPlacedRight => "not_placed_right",
+            Self::PlacedRightShare => "placed_right_share",
+            Self::PlacedElsewhereShare => "placed_elsewhere_share",
             Self::ClearingP50Secs => "clearing_p50_secs",
             Self::Restarts => "restarts",
             Self::RestartsPerHour => "restarts_per_hour",

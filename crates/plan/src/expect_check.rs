@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::Check;
 use super::error::PlanError;
-use super::expect::{Figure, Predicate};
+use super::expect::{Metric, Predicate};
 use super::experiment::Experiment;
 
 /// The classes of request that each team submits in any arm.
@@ -27,7 +27,7 @@ pub(super) fn check_expect(
     };
     for (i, p) in experiment.expect.published.iter().enumerate() {
         let path = format!("expect.published.{i}");
-        names.team(&path, &p.tenant, p.class.as_deref(), Some(p.figure))?;
+        names.team(&path, &p.tenant, p.class.as_deref(), Some(p.metric))?;
         names.arm(&path, p.arm.as_deref())?;
     }
     for (i, shape) in experiment.expect.shape.iter().enumerate() {
@@ -43,22 +43,22 @@ pub(super) fn check_expect(
                     &format!("{path}.of"),
                     &p.of.tenant,
                     p.of.class.as_deref(),
-                    Some(p.of.figure),
+                    Some(p.of.metric),
                 )?;
                 names.arm(&format!("{path}.of"), p.of.arm.as_deref())?;
                 names.bounds(&path, p.at_least, p.at_most)?;
             }
             Predicate::Ratio(p) => {
                 let path = format!("{path}.ratio");
-                for (key, figure) in [("of", &p.of), ("to", &p.to)] {
+                for (key, metric) in [("of", &p.of), ("to", &p.to)] {
                     let path = format!("{path}.{key}");
                     names.team(
                         &path,
-                        &figure.tenant,
-                        figure.class.as_deref(),
-                        Some(figure.figure),
+                        &metric.tenant,
+                        metric.class.as_deref(),
+                        Some(metric.metric),
                     )?;
-                    names.arm(&path, figure.arm.as_deref())?;
+                    names.arm(&path, metric.arm.as_deref())?;
                 }
                 names.bounds(&path, p.at_least, p.at_most)?;
             }
@@ -96,22 +96,22 @@ impl Names<'_> {
         path: &str,
         tenant: &str,
         class: Option<&str>,
-        figure: Option<Figure>,
+        metric: Option<Metric>,
     ) -> Result<(), PlanError> {
-        if let Some(figure) = figure.filter(|f| f.of_run()) {
+        if let Some(metric) = metric.filter(|f| f.of_run()) {
             if tenant.is_empty() && class.is_none() {
                 return Ok(());
             }
-            let problem = format!("{} is not counted by team or class", figure.name());
-            return Err(self.check.wrong(&format!("{path}.figure"), problem));
+            let problem = format!("{} is not counted by team or class", metric.name());
+            return Err(self.check.wrong(&format!("{path}.metric"), problem));
         }
         let teams: Vec<&String> = self.classes.keys().collect();
         self.check
             .one_of(&format!("{path}.tenant"), "tenant", tenant, &teams)?;
         let Some(class) = class else { return Ok(()) };
         let field = format!("{path}.class");
-        if let Some(figure) = figure.filter(|f| !f.by_class()) {
-            let problem = format!("{} is not counted by class", figure.name());
+        if let Some(metric) = metric.filter(|f| !f.by_class()) {
+            let problem = format!("{} is not counted by class", metric.name());
             return Err(self.check.wrong(&field, problem));
         }
         let classes: Vec<&String> = self.classes.get(tenant).into_iter().flatten().collect();

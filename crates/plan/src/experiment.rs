@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::check::Check;
 use super::error::PlanError;
-use super::expect::{Expect, Figure, Published, Shape};
+use super::expect::{Expect, Metric, Published, Shape};
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::host::Host;
@@ -29,7 +29,7 @@ pub struct Experiment {
     pub regimes: Vec<String>,
     /// The regime it is restricted to, if it was loaded by the name of one.
     pub regime: Option<String>,
-    /// Published figures, and the shape that must hold.
+    /// Published metrics, and the shape that must hold.
     pub expect: Expect,
     /// What it says about the command that runs it.
     pub host: Host,
@@ -56,11 +56,11 @@ pub fn names() -> Vec<(String, String)> {
     embedded().map(|e| (e.name, e.title)).collect()
 }
 
-/// Restarts an hour of a cluster left running, as published; `None` if no embedded experiment has the figure.
+/// Restarts an hour of a cluster left running, as published; `None` if no embedded experiment has the metric.
 #[must_use]
 pub fn published_restarts_per_hour() -> Option<f64> {
     let mut published = embedded().flat_map(|e| e.expect.published);
-    let found = published.find(|p| p.figure == Figure::RestartsPerHour);
+    let found = published.find(|p| p.metric == Metric::RestartsPerHour);
     found.map(|p| p.value)
 }
 
@@ -247,7 +247,7 @@ impl Experiment {
         Ok(plan)
     }
 
-    /// What can be expected of these plans of it. Figures were published at the experiment's own size; at another
+    /// What can be expected of these plans of it. Values were published at the experiment's own size; at another
     /// compression of time nothing was, for the control plane's share is another there.
     #[must_use]
     pub fn expected(&self, plans: &[Plan], overrides: &Overrides) -> Expect {
@@ -255,7 +255,7 @@ impl Experiment {
             return Expect::default();
         }
         let mut expect = self.expect.clone();
-        // A figure of the whole run is of no team.
+        // A metric of the whole run is of no team.
         let takes_part = |team: &str| {
             let takes = |plan: &Plan| plan.tenants.iter().any(|t| t.name == team);
             team.is_empty() || plans.iter().any(takes)
@@ -270,7 +270,7 @@ impl Experiment {
             // It sums up all of the claims.
             expect.meaning.clear();
         }
-        // Where a team's work was scaled, its plan has no figures of what was published.
+        // Where a team's work was scaled, its plan has no metrics of what was published.
         expect.published.retain(|p| {
             let mut teams = plans.iter().flat_map(|plan| &plan.tenants);
             p.tenant.is_empty() && overrides.nodes.is_none()

@@ -84,7 +84,7 @@ pub(super) struct Document {
     /// Arms by name, in the order they run. Default: one arm, `default`, without changes.
     #[serde(default)]
     pub arms: IndexMap<String, ArmDoc>,
-    /// Published figures, and the shape that must hold.
+    /// Published metrics, and the shape that must hold.
     #[serde(default)]
     pub expect: Expect,
 }

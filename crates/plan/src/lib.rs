@@ -69,7 +69,7 @@ pub struct Plan {
     pub arm: String,
     /// Timeline minutes are divided by this: at 120, one minute takes 0.5 s.
     pub compress: f64,
-    /// True when `--quick` chose the compression: figures are a first look only.
+    /// True when `--quick` chose the compression: metrics are a first look only.
     pub quick: bool,
     /// True when an option chose another compression than the experiment's own: nothing was published for it.
     #[serde(default)]
@@ -309,7 +309,7 @@ pub struct TenantPlan {
     pub stages: Vec<Stage>,
     /// Makespan of the ideal list schedule (no control plane) on this team's cards, seconds; `None` without stages.
     pub ideal_secs: Option<f64>,
-    /// Published figures to print beside the measured ones, by figure name, e.g. `makespan_secs`.
+    /// Published metrics to print beside the measured ones, by metric name, e.g. `makespan_secs`.
     pub published: BTreeMap<String, f64>,
 }
 

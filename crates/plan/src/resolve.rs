@@ -350,7 +350,7 @@ impl Input<'_> {
         }
     }
 
-    /// Published figures of a team in this arm. They were measured at the file's size and, unless they are given for the
+    /// Published metrics of a team in this arm. They were measured at the file's size and, unless they are given for the
     /// arm, without a data plane: otherwise there are none.
     fn published(&self, tenant: &str, factor: f64) -> BTreeMap<String, f64> {
         if factor.total_cmp(&1.0).is_ne() {

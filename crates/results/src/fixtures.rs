@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
     Accuracy, ArmSummary, Attempt, AttemptEnd, Bill, BindRate, CardSeconds, Disturbance, FailedRun,
-    FreeCards, Harness, Landing, Latency, Outcome, Percentile, Program, Record, RunInfo,
-    RunSummary, Soak, SoakHour, Stop, Summary, TenantSummary, Unplaced,
+    FreeCards, Harness, Latency, Outcome, Percentile, Placement, Program, Record, RunInfo,
+    RunSummary, Soak, SoakHour, Summary, TenantSummary, Unplaced,
 };
 use plan::{
     ClientLimit, ClusterPlan, ControllerManagerPlan, Group, HamiPlan, HardwarePlan, Host,
@@ -267,8 +267,8 @@ pub fn full() -> Summary {
                 first_try: free.clone(),
                 at_end: free,
             }],
-            landings: vec![],
-            stops: vec![],
+            placements: vec![],
+            evictions: vec![],
             restart_causes: BTreeMap::new(),
             storage: None,
             stalls: vec![],
@@ -289,7 +289,7 @@ pub fn full() -> Summary {
                 name: "shared".into(),
                 makespan_secs: None,
                 ideal_secs: Some(440.0),
-                experiments: 8,
+                submitted: 8,
                 failed: 1,
                 unfinished: 1,
                 evictions: 0,

@@ -97,13 +97,13 @@ impl Collect {
             // As above.
             if r.data_plane.is_some() && (a.useful_secs.is_some() || a.end != AttemptEnd::Succeeded)
             {
-                let stopped = a.stopped_secs().or(ended);
+                let evicted = a.evicted_secs().or(ended);
                 self.add(
                     r,
                     Phase::Prepare,
                     a.watched_bind_secs(),
                     a.useful_secs,
-                    stopped,
+                    evicted,
                 );
             }
             self.add(r, Phase::Stop, a.told_secs, a.ended_secs, None);
@@ -307,7 +307,7 @@ mod tests {
             (of(Phase::Bind)[1].secs, of(Phase::Bind)[1].censored),
             (1.0, false)
         );
-        // The experiment's own bound latency counts from its intended submission to its first bind.
+        // The Job's own bound latency counts from its intended submission to its first bind.
         assert_eq!(
             (of(Phase::Bound)[0].secs, of(Phase::Bound).len()),
             (31.0, 1)
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_lost_from_a_finished_experiment_is_missing_not_censored() {
+    fn a_stamp_lost_from_a_finished_job_is_missing_not_censored() {
         let mut record = done("shared", "a", 1, 5.0, 20.0);
         record.attempts[0].running_secs = None;
         let (found, missing) = samples([&record], 90.0);

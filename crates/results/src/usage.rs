@@ -182,7 +182,7 @@ fn useful_until(record: &Record, attempt: &Attempt) -> Option<f64> {
     let release_secs = record.data_plane.map_or(0.0, |d| d.release_secs);
     match attempt.end {
         AttemptEnd::Succeeded => attempt.ended_secs.map(|at| at - release_secs),
-        _ => attempt.stopped_secs(),
+        _ => attempt.evicted_secs(),
     }
 }
 

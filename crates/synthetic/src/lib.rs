@@ -14,8 +14,8 @@ use serde_json::json;
 pub use damage::damage;
 use series::{calls, usage};
 
-use harness::observer::audit::AuditFigures;
-use harness::observer::figures::{RunFacts, summarise};
+use harness::observer::audit::AuditFacts;
+use harness::observer::metrics::{RunFacts, summarise};
 use harness::observer::{HarnessUse, Observation};
 use plan::{self, Host, Overrides, Plan};
 use plan::{HamiKind, HamiSource};
@@ -212,14 +212,14 @@ impl Script {
         let calls = calls(&records, played.end_secs);
         writer.calls(&calls).unwrap();
         writer.flush();
-        let audit = AuditFigures {
+        let audit = AuditFacts {
             calls,
             watch_lag_ms: Some(Lag {
                 p50: 3.1,
                 p99: 21.0,
                 max: 48.0,
             }),
-            ..AuditFigures::default()
+            ..AuditFacts::default()
         };
         let observation = Observation {
             records,

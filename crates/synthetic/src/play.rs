@@ -197,12 +197,12 @@ fn cut(record: &mut Record, end_secs: f64) {
     }
 }
 
-/// A task that ran on a machine, was stopped, and perhaps bound again on another machine.
+/// A task that ran on a machine, was evicted, and perhaps bound again on another machine.
 pub fn task(
     team: &str,
     cards: u32,
     node: u32,
-    [running, stopped]: [f64; 2],
+    [running, evicted]: [f64; 2],
     again: Option<(u32, f64)>,
 ) -> Record {
     let request = Request {
@@ -222,9 +222,9 @@ pub fn task(
         ..Attempt::default()
     };
     let mut first = attempt(node, running);
-    if stopped.is_finite() {
-        first.ended_secs = Some(stopped);
-        first.released_secs = Some(stopped + 0.1);
+    if evicted.is_finite() {
+        first.ended_secs = Some(evicted);
+        first.released_secs = Some(evicted + 0.1);
         first.end = AttemptEnd::Preempted;
     }
     Record {
@@ -251,13 +251,13 @@ pub fn task(
 }
 
 /// Others hold every card of 50 machines; research asks for five whole machines, five are cleared one after the other,
-/// and one of the five lands on a machine where nothing was stopped.
+/// and one of the five lands on a machine where nothing was evicted.
 pub fn preemption(_: &Plan, _: u64) -> Played {
     let mut records = Vec::new();
     for node in 0..50 {
         for card in 0..8 {
             let at = -30.0 + f64::from(node) * 0.1 + f64::from(card) * 0.01;
-            let stopped = 20.0 + f64::from(node) * 11.0 + f64::from(card) * 0.8;
+            let evicted = 20.0 + f64::from(node) * 11.0 + f64::from(card) * 0.8;
             // Machine 49 has been idle all along.
             match node {
                 49 => {}
@@ -265,8 +265,8 @@ pub fn preemption(_: &Plan, _: u64) -> Played {
                     "others",
                     1,
                     node,
-                    [at, stopped],
-                    (card < 5).then_some((30 + node, stopped + 9.0)),
+                    [at, evicted],
+                    (card < 5).then_some((30 + node, evicted + 9.0)),
                 )),
                 _ => records.push(task("others", 1, node, [at, f64::INFINITY], None)),
             }
@@ -274,10 +274,10 @@ pub fn preemption(_: &Plan, _: u64) -> Played {
     }
     for node in [0, 1, 2, 3, 49] {
         let at = 31.0 + f64::from(node % 40) * 11.0;
-        let mut landing = task("research", 8, node, [at, f64::INFINITY], None);
-        landing.name = format!("whole-{node}");
-        landing.intended_secs = 5.0;
-        records.push(landing);
+        let mut placement = task("research", 8, node, [at, f64::INFINITY], None);
+        placement.name = format!("whole-{node}");
+        placement.intended_secs = 5.0;
+        records.push(placement);
     }
     for (i, record) in records.iter_mut().enumerate() {
         record.name = format!("{}-{i:03}", record.name);

@@ -32,7 +32,7 @@ pub fn usage(plan: &Plan, records: &[Record], end_secs: f64) -> Vec<UsageRow> {
                 admitted_cards: held(|a| a.admitted_secs, |a| a.released_secs),
                 bound_cards: held(results::run_folder::Attempt::bind_secs, |a| a.ended_secs),
                 running_cards: held(|a| a.running_secs, |a| a.ended_secs),
-                pending_experiments: u32::try_from(records.iter().filter(waiting).count()).unwrap(),
+                pending_jobs: u32::try_from(records.iter().filter(waiting).count()).unwrap(),
                 borrowed_cards: 0.0,
                 lent_cards: 0.0,
             });

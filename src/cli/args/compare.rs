@@ -35,7 +35,7 @@ pub struct CompareArgs {
     #[arg(long)]
     pub disturbed: bool,
 
-    /// Show the figures that are not declared, too
+    /// Show the metrics that are not declared, too
     #[arg(long)]
     pub all: bool,
 
@@ -47,7 +47,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Also write it as Markdown, with every figure
+    /// Also write it as Markdown, with every metric
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
 

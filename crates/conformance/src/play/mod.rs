@@ -32,7 +32,7 @@ use results::run_folder::Cause;
 /// written that long after the decision it tells of.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// How long a burst may take until all its pods have landed.
+/// How long a burst may take until all its pods have placed.
 const BURST_PATIENCE: Duration = Duration::from_mins(1);
 
 /// How long the watches of kube-scheduler and extender may lag behind a change that must be known before the next step.
@@ -47,7 +47,7 @@ const ALONE: Duration = Duration::from_secs(1);
 pub struct Played {
     /// What it showed.
     pub observed: Observed,
-    /// From the creation of each pod that landed to its binding, by the API server's stamps, seconds.
+    /// From the creation of each pod that placed to its binding, by the API server's stamps, seconds.
     pub bound_secs: BTreeMap<String, f64>,
     /// How long the play took, seconds.
     pub wall_secs: f64,

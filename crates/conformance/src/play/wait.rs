@@ -1,4 +1,4 @@
-//! What a play waits for: pods that have landed or are given up, and an extender that has no more to do.
+//! What a play waits for: pods that have placed or are given up, and an extender that has no more to do.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ impl Play<'_> {
             .await
     }
 
-    /// Waits until pods have landed, are gone, or have used up their tries. One that does neither in time is no error: then
+    /// Waits until pods have placed, are gone, or have used up their tries. One that does neither in time is no error: then
     /// that is what the play shows.
     pub(super) async fn settle_names(
         &self,

@@ -59,9 +59,9 @@ pub enum Judged {
 /// Something that happens in a scenario.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Pods, one after the other; each is waited for until it has landed or has used up its tries.
+    /// Pods, one after the other; each is waited for until it has placed or has used up its tries.
     Submit(Vec<Pod>),
-    /// Pods, all at once, until all have landed or have used up their tries.
+    /// Pods, all at once, until all have placed or have used up their tries.
     Burst(Vec<Pod>),
     /// A pod whose bind is stopped on its way to the extender, until [`Step::Release`].
     Hold(Pod),

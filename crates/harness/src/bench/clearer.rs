@@ -48,7 +48,7 @@ pub async fn start(
     Ok(())
 }
 
-/// Writes into a run's summary where the requests landed that machines were cleared for, and who paid.
+/// Writes into a run's summary where the requests placed that machines were cleared for, and who paid.
 pub fn judge(
     plan: &Plan,
     records: &[Record],
@@ -66,7 +66,7 @@ pub fn judge(
                 remedy: "which machine was cleared for whom is not known; run again".into(),
             }),
         }
-        summary.landings = judge::landings(clearer, records, &decisions, clock.zero_wall());
+        summary.placements = judge::placements(clearer, records, &decisions, clock.zero_wall());
     }
     judge::who_pays(summary, records, &decisions, clock.zero_wall());
 }
@@ -84,7 +84,7 @@ fn arguments(plan: &ClearerPlan) -> Vec<OsString> {
     [
         "clearer".to_owned(),
         format!("--scope={scope}"),
-        format!("--allow={}", plan.stops.join(",")),
+        format!("--allow={}", plan.evicts.join(",")),
         format!("--strategy={}", plan.strategy.name()),
         format!("--trigger={}", plan.trigger.name()),
         format!("--time-limit={}", plan.deadline_secs),
@@ -134,7 +134,7 @@ mod tests {
             let plan = ClearerPlan {
                 strategy,
                 scope: None,
-                stops: vec!["vision".into(), "speech".into()],
+                evicts: vec!["vision".into(), "speech".into()],
                 trigger,
                 deadline_secs: 45.5,
             };
@@ -152,7 +152,7 @@ mod tests {
         let plan = ClearerPlan {
             strategy: ClearerStrategy::Reserve,
             scope: Some("shared".into()),
-            stops: vec!["vision".into()],
+            evicts: vec!["vision".into()],
             trigger: ClearerTrigger::Unschedulable,
             deadline_secs: 60.0,
         };

@@ -1,4 +1,4 @@
-//! One run: a fresh cluster, its teams, the timeline, the evidence, the figures.
+//! One run: a fresh cluster, its teams, the timeline, the evidence, the metrics.
 //!
 //! In: a [`Job`] (plan, programs, folder). Out: the run's folder and its part of the summary. It leaves no process behind,
 //! however it ends, unless it was asked to keep the cluster.
@@ -24,7 +24,7 @@ use crate::cluster::{self, Cluster, Exit, Programs};
 use crate::data_plane;
 use crate::driver::Driver;
 use crate::observer::storage::{self, Sampled};
-use crate::observer::{Clock, Observation, Observer, Pids, audit, figures};
+use crate::observer::{Clock, Observation, Observer, Pids, audit, metrics};
 use crate::tenants;
 use host::machine::Fingerprint;
 use plan::HamiSource;
@@ -166,7 +166,7 @@ pub async fn run(
         })
         .ok();
 
-    let facts = figures::RunFacts {
+    let facts = metrics::RunFacts {
         repeat: job.repeat,
         folder: job.folder.clone(),
         bring_up_secs,
@@ -177,7 +177,7 @@ pub async fn run(
         client_limits: info.client_limits,
         disturbed,
     };
-    let mut summary = figures::conclude(
+    let mut summary = metrics::conclude(
         job.plan,
         &clock,
         &mut observation,
@@ -291,7 +291,7 @@ async fn observe(
         () = cancel.cancelled() => (false, Some(Disturbance {
             kind: cut::INTERRUPTED.into(),
             detail: format!("stopped {:.0} s into the run", clock.now_secs().max(0.0)),
-            remedy: "figures are partial; run it again to the end".into(),
+            remedy: "metrics are partial; run it again to the end".into(),
         })),
     };
     progress.close();

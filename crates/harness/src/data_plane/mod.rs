@@ -202,7 +202,7 @@ mod tests {
             gpucores: None,
         };
         let data_plane = plan.data_plane.as_ref();
-        let object = tenants::experiment(team, "a", request, None, Via::Pod, data_plane);
+        let object = tenants::job(team, "a", request, None, Via::Pod, data_plane);
         let mut pod: Pod = serde_json::from_value(object).unwrap();
         pod.metadata.uid = Some("u".into());
         pod.spec.as_mut().unwrap().node_name = Some("gpu-00".into());

@@ -1,9 +1,9 @@
-//! The experiments of a round in the order in which they are submitted. Pure.
+//! The Jobs of a round in the order in which they are submitted. Pure.
 
 use plan::Round;
 use plan::workload::Group;
 
-/// One experiment of a round.
+/// One Job of a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member<'a> {
     /// Name of its Job or pod, unique within its team: `<stage>-<round>-<index>`, counted from 0.
@@ -12,7 +12,7 @@ pub struct Member<'a> {
     pub group: &'a Group,
 }
 
-/// The experiments of round `number` of the stage called `stage`, in submission order.
+/// The Jobs of round `number` of the stage called `stage`, in submission order.
 #[must_use]
 pub fn members<'a>(stage: &str, number: u32, round: &'a Round) -> Vec<Member<'a>> {
     let mut order: Vec<&Group> = Vec::new();

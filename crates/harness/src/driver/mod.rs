@@ -87,7 +87,7 @@ impl Driver {
                     via,
                     ..
                 } = *group;
-                let object = tenants::experiment(tenant, &name, request, run_secs, via, data_plane);
+                let object = tenants::job(tenant, &name, request, run_secs, via, data_plane);
                 let submission = Submission {
                     tenant: tenant.name.clone(),
                     name,

@@ -32,7 +32,7 @@ pub struct AuditError {
 
 /// What the audit log says about a run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct AuditFigures {
+pub struct AuditFacts {
     /// API calls of the observation.
     pub calls: Calls,
     /// Watch receipt of a binding minus its request's stamp; `None` if no binding was seen by both.
@@ -125,7 +125,7 @@ pub fn join(
     end_secs: f64,
     components: &BTreeMap<String, String>,
     records: &mut [Record],
-) -> Result<AuditFigures, AuditError> {
+) -> Result<AuditFacts, AuditError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         |error| AuditError { path, error }
@@ -134,11 +134,11 @@ pub fn join(
         clock,
         end_secs,
         components,
-        figures: AuditFigures::default(),
+        metrics: AuditFacts::default(),
         watches_closed: CallCounts::new(),
         bindings: Vec::new(),
     };
-    tally.figures.calls.to_secs = end_secs;
+    tally.metrics.calls.to_secs = end_secs;
     for file in files(path).map_err(failed(path))? {
         let open = File::open(&file).map_err(failed(&file))?;
         tally
@@ -152,7 +152,7 @@ struct Tally<'a> {
     clock: &'a Clock,
     end_secs: f64,
     components: &'a BTreeMap<String, String>,
-    figures: AuditFigures,
+    metrics: AuditFacts,
     /// Watches by their last stage, for policies that omit the first.
     watches_closed: CallCounts,
     bindings: Vec<Binding>,
@@ -164,7 +164,7 @@ impl Tally<'_> {
         while log.read_until(b'\n', &mut line)? > 0 {
             match serde_json::from_slice::<AuditEvent<'_>>(&line) {
                 Ok(event) => self.event(&event),
-                Err(_) => self.figures.unread_lines += 1,
+                Err(_) => self.metrics.unread_lines += 1,
             }
             line.clear();
         }
@@ -203,7 +203,7 @@ impl Tally<'_> {
             None if component.is_empty() => "unknown",
             None => component,
         };
-        let calls = &mut self.figures.calls;
+        let calls = &mut self.metrics.calls;
         match (&*event.verb, &*event.stage) {
             ("watch", "ResponseStarted") => count(&mut calls.watches, component, what),
             ("watch", "ResponseComplete") => count(&mut self.watches_closed, component, what),
@@ -218,8 +218,8 @@ impl Tally<'_> {
         }
     }
 
-    fn finish(mut self, records: &mut [Record]) -> AuditFigures {
-        let calls = &mut self.figures.calls;
+    fn finish(mut self, records: &mut [Record]) -> AuditFacts {
+        let calls = &mut self.metrics.calls;
         for (component, whats) in self.watches_closed {
             for (what, n) in whats {
                 let opened = calls.watches.entry(component.clone()).or_default();
@@ -242,9 +242,9 @@ impl Tally<'_> {
                 .collect();
         }
         let (unmatched, lags) = stamp(&self.bindings, records);
-        self.figures.unmatched_bindings = unmatched;
-        self.figures.watch_lag_ms = lag(lags);
-        self.figures
+        self.metrics.unmatched_bindings = unmatched;
+        self.metrics.watch_lag_ms = lag(lags);
+        self.metrics
     }
 }
 

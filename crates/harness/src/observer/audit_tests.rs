@@ -57,14 +57,14 @@ impl Log {
         self.dir.path().join("audit.log")
     }
 
-    fn join(&self, records: &mut [Record]) -> AuditFigures {
+    fn join(&self, records: &mut [Record]) -> AuditFacts {
         let mut text = self.lines.join("\n");
         text.push('\n');
         fs::write(self.path(), text).unwrap();
         self.join_as_is(records)
     }
 
-    fn join_as_is(&self, records: &mut [Record]) -> AuditFigures {
+    fn join_as_is(&self, records: &mut [Record]) -> AuditFacts {
         let hami = BTreeMap::from([("scheduler".to_owned(), "hami".to_owned())]);
         join(&self.path(), &self.clock, 60.0, &hami, records).unwrap()
     }
@@ -79,12 +79,12 @@ fn the_first_successful_binding_s_receipt_is_the_bind_time_of_record() {
     log.binding(9.75, "a-x", 201);
     log.binding(9.9, "a-x", 201);
     let mut records = [done("shared", "a", 8, 10.0, 20.0)];
-    let figures = log.join(&mut records);
+    let metrics = log.join(&mut records);
     let bound = records[0].attempts[0].bind_secs().unwrap();
     assert!((bound - 9.75).abs() < 1e-5, "{bound}");
-    let lag = figures.watch_lag_ms.unwrap();
+    let lag = metrics.watch_lag_ms.unwrap();
     assert!((lag.max - 250.0).abs() < 0.01, "{lag:?}");
-    assert_eq!(figures.unmatched_bindings, 0);
+    assert_eq!(metrics.unmatched_bindings, 0);
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn a_bind_that_no_watch_saw_is_mended_by_the_pod_s_name() {
     attempt.pod_uid = None;
     attempt.bound_secs = None;
     let mut records = [waiting("shared", "a-job", 8, 0.0), record];
-    let figures = log.join(&mut records);
-    assert_eq!(figures.unmatched_bindings, 0);
+    let metrics = log.join(&mut records);
+    assert_eq!(metrics.unmatched_bindings, 0);
     assert_eq!(records[1].attempts[0].pod.as_deref(), Some("a-job-7-abcde"));
     assert!(records[1].attempts[0].bound_audit_secs.is_some());
 }
@@ -132,8 +132,8 @@ fn calls_are_counted_by_component_in_the_observation_only() {
     log.call(61.0, scheduler, "get", NODES, 200);
     log.binding(4.0, "a-x", 201);
     log.call(5.0, "curl", "get", "null", 200);
-    let figures = log.join(&mut [done("shared", "a", 8, 4.0, 20.0)]);
-    let calls = figures.calls;
+    let metrics = log.join(&mut [done("shared", "a", 8, 4.0, 20.0)]);
+    let calls = metrics.calls;
     assert_eq!(calls.bound_pods, 1);
     assert_eq!(calls.total["hami"]["get nodes"], 2);
     assert_eq!(calls.total["hami"]["create pods/binding"], 1);
@@ -177,9 +177,9 @@ fn rotated_files_are_read_and_a_cut_off_line_is_no_error() {
     fs::write(rotated, format!("{}\n", log.lines[0])).unwrap();
     fs::write(log.path(), &log.lines[0][..100]).unwrap();
     let mut records = [done("shared", "a", 8, 10.0, 20.0)];
-    let figures = log.join_as_is(&mut records);
+    let metrics = log.join_as_is(&mut records);
     assert!(records[0].attempts[0].bound_audit_secs.is_some());
-    assert_eq!(figures.unread_lines, 1);
+    assert_eq!(metrics.unread_lines, 1);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// by at most 0.5 ms a second (`adjtime(3)`), so samples a few seconds apart stay far below it.
 const STEP_SECS: f64 = 0.05;
 
-/// Drift below this is not worth remembering: a tenth of the resolution that figures are printed with.
+/// Drift below this is not worth remembering: a tenth of the resolution that metrics are printed with.
 const DRIFT_SECS: f64 = 0.000_1;
 
 /// A step of the wall clock.

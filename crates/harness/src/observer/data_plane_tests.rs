@@ -47,7 +47,7 @@ fn expecting(data_plane: Option<DataPlane>) -> State {
 fn pod(phase: PodPhase, ready: bool, deleted: bool) -> Event {
     Event::Seen(Object::Pod(PodView {
         namespace: "shared".into(),
-        experiment: "a".into(),
+        job: "a".into(),
         name: "a".into(),
         uid: "p".into(),
         node: Some("gpu-00".into()),
@@ -156,7 +156,7 @@ fn who_is_stopped_waits_from_the_order_on_and_until_useful_work() {
     let mut run = full().runs.remove(0);
     run.observed_secs = 90.0;
     who_pays(&mut run, &[record], &[], jiff::Timestamp::UNIX_EPOCH);
-    let stop = &run.stops[0];
+    let stop = &run.evictions[0];
     assert!(
         close(stop.at_secs, 27.0) && close(stop.age_secs, 15.0),
         "{stop:?}"

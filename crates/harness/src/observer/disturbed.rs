@@ -1,8 +1,8 @@
-//! Faults of the host or the harness that the experiment did not ask for, each with its figure and a remedy.
+//! Faults of the host or the harness that the experiment did not ask for, each with its metric and a remedy.
 //!
 //! Restarts of the system under test are outcomes, never disturbances.
 
-use super::audit::AuditFigures;
+use super::audit::AuditFacts;
 use super::observe::Observation;
 use results::disturbance::{LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
 use results::run_folder::{Disturbance, Record, RunWriter};
@@ -11,7 +11,7 @@ use results::run_folder::{Disturbance, Record, RunWriter};
 #[must_use]
 pub fn disturbances(
     observation: &Observation,
-    audit: Option<&AuditFigures>,
+    audit: Option<&AuditFacts>,
     missing_stamps: u32,
     writer: &RunWriter,
 ) -> Vec<Disturbance> {
@@ -67,7 +67,7 @@ pub fn disturbances(
     if missing_stamps > 0 {
         add(
             "lost-evidence",
-            format!("{missing_stamps} steps of experiments that were done were not seen happening"),
+            format!("{missing_stamps} steps of jobs that were done were not seen happening"),
             "see the API server's log under the run's logs/, and repeat the run",
         );
     }

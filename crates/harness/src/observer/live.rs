@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::experiment::Experiment;
+use super::job::TrackedJob;
 use super::state::State;
 use plan::{Plan, TenantPlan};
 use results::run_folder::UsageRow;
@@ -16,13 +16,13 @@ pub struct Live {
     pub tenants: Vec<LiveTenant>,
 }
 
-/// Where a team stands. Every announced experiment is in exactly one of `waiting`, `admitted`, `bound`, `running`,
+/// Where a team stands. Every announced Job is in exactly one of `waiting`, `admitted`, `bound`, `running`,
 /// `done`, `failed`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LiveTenant {
     /// Name.
     pub name: String,
-    /// Stage of the experiment announced last.
+    /// Stage of the Job announced last.
     pub stage: Option<String>,
     /// Its round within the stage, from 0.
     pub round: Option<u32>,
@@ -59,7 +59,7 @@ pub struct LiveCards {
     pub bound: u32,
     /// On running pods.
     pub running: u32,
-    /// Asked for by experiments that wait.
+    /// Asked for by Jobs that wait.
     pub pending: u32,
 }
 
@@ -81,10 +81,10 @@ fn live_tenant(tenant: &TenantPlan, state: &State) -> LiveTenant {
     };
     live.cards.quota = tenant.quota.as_ref().map(|q| q.nominal_cards);
     let mut bound = Vec::new();
-    for experiment in state.experiments() {
-        let record = experiment.live();
+    for job in state.jobs() {
+        let record = job.live();
         if record.tenant == tenant.name {
-            live.count(experiment);
+            live.count(job);
             live.stage = Some(record.stage.clone());
             live.round = Some(record.round);
             if let Some(at) = record.first_bind_secs() {
@@ -105,8 +105,8 @@ impl LiveTenant {
         self.waiting + self.admitted + self.bound + self.running + self.done + self.failed
     }
 
-    fn count(&mut self, experiment: &Experiment) {
-        let record = experiment.live();
+    fn count(&mut self, job: &TrackedJob) {
+        let record = job.live();
         let cards = record.request.cards;
         let attempts = &record.attempts;
         let quota = attempts
@@ -122,9 +122,9 @@ impl LiveTenant {
         add(&mut self.cards.admitted, quota);
         add(&mut self.cards.bound, bound);
         add(&mut self.cards.running, running);
-        self.lost_attempts += experiment.lost_attempts();
-        let state = if experiment.is_done() {
-            if experiment.succeeded() {
+        self.lost_attempts += job.lost_attempts();
+        let state = if job.is_done() {
+            if job.succeeded() {
                 &mut self.done
             } else {
                 &mut self.failed
@@ -152,7 +152,7 @@ impl LiveTenant {
             admitted_cards: self.cards.admitted,
             bound_cards: self.cards.bound,
             running_cards: self.cards.running,
-            pending_experiments: self.waiting,
+            pending_jobs: self.waiting,
             borrowed_cards,
             lent_cards,
         }

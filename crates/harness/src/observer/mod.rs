@@ -1,16 +1,16 @@
-//! What happened: one record an experiment, while it runs and afterwards.
+//! What happened: one record a Job, while it runs and afterwards.
 //!
 //! In: the plan, announcements of the driver, watches on Jobs, Workloads and pods, and afterwards the audit log. Out:
-//! records, the 1 s series, figures. It must never change anything in the cluster, watch nodes, or say that something
+//! records, the 1 s series, metrics. It must never change anything in the cluster, watch nodes, or say that something
 //! happened which was not seen.
 //!
 //! - [`Clock`]: the run's time line
-//! - [`Observer`]: the live part; [`state`] and [`experiment`] are its core, a pure state machine
+//! - [`Observer`]: the live part; [`state`] and [`job`] are its core, a pure state machine
 //! - [`live`]: snapshots for progress
 //! - [`audit`]: the audit log, joined into the records afterwards
 //! - [`storage`]: etcd's disk latencies, from its metrics
 //! - [`placement`]: which cards were idle when a whole machine found no place
-//! - [`figures`]: all of it as a [`results::run_folder::RunSummary`]
+//! - [`metrics`]: all of it as a [`results::run_folder::RunSummary`]
 //! - [`disturbed`]: faults of host and harness, with remedies
 
 pub mod audit;
@@ -18,9 +18,9 @@ pub mod clock;
 #[cfg(test)]
 mod data_plane_tests;
 pub mod disturbed;
-pub mod experiment;
-pub mod figures;
+pub mod job;
 pub mod live;
+pub mod metrics;
 mod objects;
 mod observe;
 pub mod placement;

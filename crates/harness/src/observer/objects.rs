@@ -92,7 +92,7 @@ fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
 pub struct JobView {
     /// Namespace: the team.
     pub namespace: String,
-    /// Name: the experiment's.
+    /// Name: the Job's.
     pub name: String,
     /// UID.
     pub uid: String,
@@ -141,8 +141,8 @@ pub enum PodPhase {
 pub struct PodView {
     /// Namespace: the team.
     pub namespace: String,
-    /// Name of the experiment, by its label.
-    pub experiment: String,
+    /// Name of the Job, by its label.
+    pub job: String,
     /// The pod's own name.
     pub name: String,
     /// UID.
@@ -298,7 +298,7 @@ impl From<Slim> for WorkloadView {
 impl From<Slim> for PodView {
     fn from(Slim(mut wire): Slim) -> Self {
         Self {
-            experiment: wire.metadata.labels.remove(NAME_LABEL).unwrap_or_default(),
+            job: wire.metadata.labels.remove(NAME_LABEL).unwrap_or_default(),
             created_at: wire
                 .metadata
                 .creation_timestamp
@@ -375,7 +375,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(fresh.view.node, None);
-        assert_eq!(fresh.view.experiment, "a");
+        assert_eq!(fresh.view.job, "a");
         let evicted: Watched<PodView> = serde_json::from_str(
             r#"{"metadata":{"name":"a-x","namespace":"shared","uid":"p1"},"spec":{"nodeName":"gpu-00"},
                 "status":{"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True",

@@ -66,7 +66,7 @@ pub(crate) struct Inner {
 /// All that was observed.
 #[derive(Debug, Clone)]
 pub struct Observation {
-    /// One record an experiment, in order of announcement.
+    /// One record a Job, in order of announcement.
     pub records: Vec<Record>,
     /// The observation's end, seconds since the clock's zero.
     pub end_secs: f64,
@@ -178,24 +178,22 @@ impl Observer {
         inner.started = true;
         inner.harness = HarnessUse::begin();
         for e in std::mem::take(&mut inner.held_back) {
-            self.shared
-                .writer
-                .job(&inner.state.experiments()[e].record());
+            self.shared.writer.job(&inner.state.jobs()[e].record());
         }
     }
 
-    /// Announces an experiment, before it is submitted.
+    /// Announces a Job, before it is submitted.
     pub fn expect(&self, submission: Submission) {
         self.shared.inner().state.expect(submission);
     }
 
-    /// The create call of an experiment is being sent: call it right before.
+    /// The create call of a Job is being sent: call it right before.
     pub fn sent(&self, tenant: &str, name: &str) {
         let at = self.shared.clock.now_secs();
         self.shared.inner().state.sent(tenant, name, at);
     }
 
-    /// The create call of an experiment was answered: call it right after. A refusal is given as one clear line.
+    /// The create call of a Job was answered: call it right after. A refusal is given as one clear line.
     pub fn answered(&self, tenant: &str, name: &str, answer: Result<(), String>) {
         let at = self.shared.clock.now_secs();
         let mut inner = self.shared.inner();
@@ -210,13 +208,13 @@ impl Observer {
         live::live(&self.shared.plan, &self.shared.inner().state, at)
     }
 
-    /// Waits until every experiment of a team's round that was announced is done, failed or refused, and returns when
+    /// Waits until every Job of a team's round that was announced is done, failed or refused, and returns when
     /// the last was seen to be, seconds since the clock's zero: what a closed loop's think time counts from. A refused one
     /// counts from now. Returns at once for a round of which nothing was announced.
     pub async fn round_done(&self, tenant: &str, stage: &str, round: u32) -> f64 {
         self.until(|state, clock| {
             let mut last = f64::NEG_INFINITY;
-            for e in state.experiments() {
+            for e in state.jobs() {
                 let r = e.live();
                 if r.tenant == tenant && r.stage == stage && r.round == round {
                     if !e.is_done() {
@@ -234,24 +232,24 @@ impl Observer {
         .await
     }
 
-    /// Waits until every announced experiment of these teams is done, failed or refused. One that runs until the run's end
+    /// Waits until every announced Job of these teams is done, failed or refused. One that runs until the run's end
     /// counts as done once it is placed: there is nothing more to see of it.
     pub async fn all_done(&self, tenants: &[&str]) {
         self.until(|state, _| {
             let over = |r: &Record| r.run_secs.is_none() && is_placed(r);
             let of = |r: &Record| tenants.contains(&r.tenant.as_str());
-            let mut all = state.experiments().iter();
+            let mut all = state.jobs().iter();
             let done = all.all(|e| e.is_done() || !of(e.live()) || over(e.live()));
             done.then_some(())
         })
         .await;
     }
 
-    /// Waits until every announced experiment of these teams is placed, or is done, failed or refused: what background
+    /// Waits until every announced Job of these teams is placed, or is done, failed or refused: what background
     /// work must reach before the clock starts.
     pub async fn all_placed(&self, tenants: &[&str]) {
         self.until(|state, _| {
-            let placed = state.experiments().iter().all(|e| {
+            let placed = state.jobs().iter().all(|e| {
                 let r = e.live();
                 !tenants.contains(&r.tenant.as_str()) || e.is_done() || is_placed(r)
             });
@@ -262,15 +260,12 @@ impl Observer {
 
     /// Ends the observation: nothing is written to the run's series afterwards. Drop the observer to stop its watches.
     ///
-    /// When everything that was waited for is done, give a `settle` time of a second or two: the last experiments' quota is
+    /// When everything that was waited for is done, give a `settle` time of a second or two: the last Jobs' quota is
     /// given back a little after they are done, and the observation ends once it was, or when that time is over. With a
     /// fixed window give zero.
     pub async fn finish(&self, settle: Duration) -> Observation {
         let settled = self.until(|state, _| {
-            let all = state
-                .experiments()
-                .iter()
-                .all(|e| e.is_settled() || !e.is_done());
+            let all = state.jobs().iter().all(|e| e.is_settled() || !e.is_done());
             all.then_some(())
         });
         // An error here is the time being over, which is as good an end.
@@ -306,7 +301,7 @@ impl Observer {
     }
 }
 
-/// Whether a pod of the experiment is bound now, and where there is a data plane also at work.
+/// Whether a pod of the Job is bound now, and where there is a data plane also at work.
 fn is_placed(record: &Record) -> bool {
     let at_work = |a: &Attempt| record.data_plane.is_none() || a.useful_secs.is_some();
     let mut attempts = record.attempts.iter();
@@ -328,7 +323,7 @@ impl Shared {
     fn note(&self, inner: &mut Inner, changed: Changed) {
         if let Some(e) = changed.settled {
             if inner.started {
-                self.writer.job(&inner.state.experiments()[e].record());
+                self.writer.job(&inner.state.jobs()[e].record());
             } else {
                 inner.held_back.push(e);
             }

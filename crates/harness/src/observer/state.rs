@@ -5,12 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::experiment::Experiment;
+use super::job::TrackedJob;
 use super::objects::{JobView, PodView, WorkloadView};
 use plan::{DataPlane, Request, Via};
 use results::run_folder::Record;
 
-/// An experiment about to be submitted.
+/// A Job about to be submitted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Submission {
     /// Team: namespace of its objects.
@@ -83,23 +83,23 @@ pub enum Event {
 /// What changed by an event, for those who wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// A stamp was added or an experiment ended.
+    /// A stamp was added or a Job ended.
     pub progress: bool,
-    /// Index of an experiment that ended and whose attempts are closed: its record is final.
+    /// Index of a Job that ended and whose attempts are closed: its record is final.
     pub settled: Option<usize>,
 }
 
-/// A live object, to find its experiment again by UID and to notice its absence from a list.
+/// A live object, to find its Job again by UID and to notice its absence from a list.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     kind: ObjectKind,
-    experiment: usize,
+    job: usize,
 }
 
-/// All experiments of a run.
+/// All Jobs of a run.
 #[derive(Debug, Default)]
 pub struct State {
-    experiments: Vec<Experiment>,
+    jobs: Vec<TrackedJob>,
     by_name: HashMap<String, HashMap<String, usize>>,
     known: HashMap<String, Known>,
     listing: [Option<HashSet<String>>; ObjectKind::COUNT],
@@ -108,25 +108,25 @@ pub struct State {
 }
 
 impl State {
-    /// Announces an experiment. Announcing a name a second time changes nothing.
+    /// Announces a Job. Announcing a name a second time changes nothing.
     pub fn expect(&mut self, submission: Submission) {
         let names = self.by_name.entry(submission.tenant.clone()).or_default();
         if names.contains_key(&submission.name) {
             return;
         }
-        names.insert(submission.name.clone(), self.experiments.len());
-        self.experiments.push(Experiment::new(submission));
+        names.insert(submission.name.clone(), self.jobs.len());
+        self.jobs.push(TrackedJob::new(submission));
     }
 
-    /// The create call of an experiment is being sent.
+    /// The create call of a Job is being sent.
     pub fn sent(&mut self, tenant: &str, name: &str, at: f64) {
         if let Some(e) = self.find(tenant, name) {
-            let submitted = &mut self.experiments[e].record.submitted_secs;
+            let submitted = &mut self.jobs[e].record.submitted_secs;
             *submitted = submitted.or(Some(at));
         }
     }
 
-    /// The create call of an experiment was answered. A refusal ends the experiment, unless its object turns up after
+    /// The create call of a Job was answered. A refusal ends the Job, unless its object turns up after
     /// all (a call that timed out here and was carried out there).
     pub fn answered(
         &mut self,
@@ -138,10 +138,10 @@ impl State {
         let Some(e) = self.find(tenant, name) else {
             return Changed::default();
         };
-        let experiment = &mut self.experiments[e];
+        let job = &mut self.jobs[e];
         match answer {
-            Ok(()) => experiment.record.created_secs = experiment.record.created_secs.or(Some(at)),
-            Err(error) => experiment.record.error = Some(error),
+            Ok(()) => job.record.created_secs = job.record.created_secs.or(Some(at)),
+            Err(error) => job.record.error = Some(error),
         }
         self.reckon(e)
     }
@@ -179,23 +179,23 @@ impl State {
         self.listed.iter().filter(|listed| **listed).count()
     }
 
-    /// The experiments, in the order they were announced.
+    /// The Jobs, in the order they were announced.
     #[must_use]
-    pub fn experiments(&self) -> &[Experiment] {
-        &self.experiments
+    pub fn jobs(&self) -> &[TrackedJob] {
+        &self.jobs
     }
 
     /// Moves every stamp `by` seconds earlier: the clock's zero was set.
     pub fn shift(&mut self, by: f64) {
-        for experiment in &mut self.experiments {
-            experiment.record.shift(by);
+        for job in &mut self.jobs {
+            job.record.shift(by);
         }
     }
 
     /// The records as they stand.
     #[must_use]
     pub fn records(&self) -> Vec<Record> {
-        self.experiments.iter().map(Experiment::record).collect()
+        self.jobs.iter().map(TrackedJob::record).collect()
     }
 
     fn find(&self, tenant: &str, name: &str) -> Option<usize> {
@@ -207,37 +207,34 @@ impl State {
         if let Some(listed) = &mut self.listing[kind.slot()] {
             listed.insert(object.uid().to_owned());
         }
-        let Some(e) = self.find(object.namespace(), object.experiment()) else {
+        let Some(e) = self.find(object.namespace(), object.job_name()) else {
             return Changed::default();
         };
         if !self.known.contains_key(object.uid()) {
-            let known = Known {
-                kind,
-                experiment: e,
-            };
+            let known = Known { kind, job: e };
             self.known.insert(object.uid().to_owned(), known);
         }
         let relisting = self.listing[kind.slot()].is_some();
-        let experiment = &mut self.experiments[e];
+        let tracked = &mut self.jobs[e];
         match object {
-            Object::Job(job) => experiment.job(job, at),
-            Object::Workload(workload) => experiment.workload(workload, at, relisting),
-            Object::Pod(pod) => experiment.pod(pod, at, relisting),
+            Object::Job(job) => tracked.job(job, at),
+            Object::Workload(workload) => tracked.workload(workload, at, relisting),
+            Object::Pod(pod) => tracked.pod(pod, at, relisting),
         }
         self.reckon(e)
     }
 
     fn gone(&mut self, uid: &str, at: f64) -> Changed {
-        let Some(Known { kind, experiment }) = self.known.remove(uid) else {
+        let Some(Known { kind, job }) = self.known.remove(uid) else {
             return Changed::default();
         };
-        let e = &mut self.experiments[experiment];
+        let e = &mut self.jobs[job];
         match kind {
             ObjectKind::Job => e.job_gone(at),
             ObjectKind::Workload => e.workload_gone(at),
             ObjectKind::Pod => e.pod_gone(uid, at),
         }
-        self.reckon(experiment)
+        self.reckon(job)
     }
 
     fn list_done(&mut self, kind: ObjectKind, at: f64) -> Changed {
@@ -262,12 +259,12 @@ impl State {
         changed
     }
 
-    /// What to tell those who wait about experiment `e`.
+    /// What to tell those who wait about Job `e`.
     fn reckon(&mut self, e: usize) -> Changed {
-        let experiment = &mut self.experiments[e];
-        let settled = experiment.is_settled();
-        let newly = settled && !experiment.settled;
-        experiment.settled = settled;
+        let job = &mut self.jobs[e];
+        let settled = job.is_settled();
+        let newly = settled && !job.settled;
+        job.settled = settled;
         Changed {
             progress: true,
             settled: newly.then_some(e),
@@ -300,11 +297,11 @@ impl Object {
         }
     }
 
-    fn experiment(&self) -> &str {
+    fn job_name(&self) -> &str {
         match self {
             Self::Job(job) => &job.name,
             Self::Workload(workload) => &workload.job,
-            Self::Pod(pod) => &pod.experiment,
+            Self::Pod(pod) => &pod.job,
         }
     }
 }

@@ -26,7 +26,7 @@ fn submission(via: Via) -> Submission {
     }
 }
 
-/// A state that expects one experiment.
+/// A state that expects one Job.
 fn expecting(via: Via) -> State {
     let mut state = State::default();
     for kind in [ObjectKind::Job, ObjectKind::Workload, ObjectKind::Pod] {
@@ -79,7 +79,7 @@ fn pod(n: u32, created_at: i64, node: Option<&str>, phase: PodPhase) -> PodView 
     PodView {
         cards: vec![],
         namespace: "shared".into(),
-        experiment: "a".into(),
+        job: "a".into(),
         name: format!("a-{n}"),
         uid: format!("p{n}"),
         created_at,
@@ -338,7 +338,7 @@ fn a_readmission_that_a_relist_reveals_is_an_attempt_with_its_own_pod() {
 }
 
 #[test]
-fn a_refused_experiment_has_failed_without_attempts() {
+fn a_refused_job_has_failed_without_attempts() {
     let mut state = State::default();
     state.expect(submission(Via::Job));
     state.sent("shared", "a", 1.0);
@@ -367,7 +367,7 @@ fn a_call_that_failed_here_but_was_carried_out_there_counts_by_its_object() {
 }
 
 #[test]
-fn an_experiment_never_admitted_is_a_record_without_attempts() {
+fn an_job_never_admitted_is_a_record_without_attempts() {
     let mut state = expecting(Via::Job);
     play(&mut state, a_life()[..2].to_vec());
     let record = the_record(&state);
@@ -479,7 +479,7 @@ proptest! {
         }
         let record = the_record(&state);
         prop_assert_eq!(record.outcome, Outcome::Succeeded);
-        prop_assert!(state.experiments()[0].is_settled());
+        prop_assert!(state.jobs()[0].is_settled());
         prop_assert!((1..=2).contains(&record.attempts.len()), "{:?}", record);
         let last = &record.attempts[record.attempts.len() - 1];
         prop_assert_eq!(last.end, AttemptEnd::Succeeded);

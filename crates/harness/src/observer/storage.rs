@@ -1,6 +1,6 @@
 //! etcd's disk latencies, sampled from its metrics.
 //!
-//! In: etcd's /metrics. Out: a row each few seconds, and the whole observation's figures. While etcd stands still it
+//! In: etcd's /metrics. Out: a row each few seconds, and the whole observation's metrics. While etcd stands still it
 //! answers nothing: its rows are missing then, and the first one afterwards has what it did in between.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -125,7 +125,7 @@ impl Disk {
 pub struct Sampled(Arc<Mutex<Option<(Disk, Disk)>>>);
 
 impl Sampled {
-    /// The whole observation's figures; `None` if etcd was not seen at two moments.
+    /// The whole observation's metrics; `None` if etcd was not seen at two moments.
     #[must_use]
     pub fn storage(&self) -> Option<Storage> {
         let ends = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,7 +17,7 @@ pub use admissible::{NotAdmissible, admissible};
 pub use apply::{ApplyError, apply, create};
 pub use workload::{
     GROUP_LABEL, IMAGE_ANNOTATION, NAME_LABEL, PULL_FOR_ANNOTATION, RUN_FOR_ANNOTATION,
-    START_AT_ANNOTATION, TENANT_LABEL, experiment,
+    START_AT_ANNOTATION, TENANT_LABEL, job,
 };
 
 /// Group and version of the Kueue objects written here.

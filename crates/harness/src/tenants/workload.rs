@@ -33,7 +33,7 @@ const LONG_AGO: &str = "1970-01-01T00:00:00Z";
 
 /// The object to create for one experiment of `tenant` called `name`.
 #[must_use]
-pub fn experiment(
+pub fn job(
     tenant: &TenantPlan,
     name: &str,
     request: Request,

@@ -236,11 +236,11 @@ const BAD_EXPERIMENTS: &[(&str, &str)] = &[
     ("class: tenth", "class: tent"),
     (
         "all-bound: { tenant: bare, class: tenth }",
-        "within: { of: { tenant: bare, figure: makespan_secs } }",
+        "within: { of: { tenant: bare, metric: makespan_secs } }",
     ),
     (
         "all-bound: { tenant: bare, class: tenth }",
-        "within: { of: { tenant: bare, figure: makespan }, at_most: 1 }",
+        "within: { of: { tenant: bare, metric: makespan }, at_most: 1 }",
     ),
     (
         "all-bound: { tenant: bare, class: tenth }",

@@ -38,7 +38,7 @@ fn only_the_arm_of_that_name_clears() {
     assert!(plans["kueue"].clearer.is_none() && plans["kueue-binpack"].clearer.is_none());
     let clearer = plans["clearer"].clearer.as_ref().unwrap();
     assert_eq!(clearer.strategy, ClearerStrategy::Reserve);
-    assert_eq!(clearer.stops, ["vision", "speech"]);
+    assert_eq!(clearer.evicts, ["vision", "speech"]);
     assert_eq!((plans["kueue"].repeats, plans["clearer"].repeats), (1, 2));
 }
 
@@ -81,7 +81,7 @@ fn tasks_arrive_throughout_the_race_and_nobody_waits_for_them() {
             plan.clearer
                 .as_ref()
                 .unwrap()
-                .stops
+                .evicts
                 .contains(&"arrivals".to_owned())
         );
         assert_eq!(counts(arrivals), [("whole-card".into(), nodes * 6)].into());

@@ -327,12 +327,12 @@ fn quick_is_a_compression_and_a_label() {
     let plan = &planned("quota-unit", |o| o.quick = true)["cards"];
     assert!(
         !plan.quick,
-        "nothing in it is compressed, so its figures are comparable"
+        "nothing in it is compressed, so its metrics are comparable"
     );
 }
 
 #[test]
-fn published_figures_stand_beside_those_of_the_same_compression_and_size_only() {
+fn published_metrics_stand_beside_those_of_the_same_compression_and_size_only() {
     let experiment = load("regimes").unwrap();
     let known = |set: &dyn Fn(&mut Overrides)| {
         let mut overrides = Overrides::default();
@@ -520,7 +520,7 @@ fn a_plan_reads_as_text() {
 }
 
 #[test]
-fn claims_and_figures_of_the_whole_run_stay_whoever_takes_part() {
+fn claims_and_metrics_of_the_whole_run_stay_whoever_takes_part() {
     let experiment = load("restarts").unwrap();
     let overrides = Overrides::default();
     let expected = experiment.expected(&plans(&experiment, &overrides).unwrap(), &overrides);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use plotters::prelude::*;
 
 use super::canvas::{Key, Sketch};
-use super::figures::steps;
 use super::grid;
 use super::material::{Material, RunMaterial};
+use super::metrics::steps;
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;

@@ -179,7 +179,7 @@ impl Sketch for Burst {
 
     fn note(&self) -> String {
         format!(
-            "One run of each arm; others in their teams' colours. Waiting of tasks that were still stopped at the \
+            "One run of each arm; others in their teams' colours. Waiting of tasks that were still evicted at the \
              observation's end counts up to it. {}",
             self.origin
         )

@@ -4,8 +4,8 @@ use plotters::prelude::*;
 
 use super::bars::{Bars, HEADING, STEP};
 use super::canvas::{Key, Sketch};
-use super::figures::Repeats;
 use super::material::Material;
+use super::metrics::Repeats;
 use super::names::planes;
 use super::pen::{Area, Drawn, Mark, spot};
 use super::text::{percent, secs, times, whole};
@@ -44,15 +44,15 @@ impl Cost {
         let charts = material.shown().into_iter().map(|run| {
             let arm = &run.summary.arm;
             let teams = run.working().filter_map(|t| {
-                let figure = |key: &str| Repeats::of(material, arm, &t.name, key);
+                let metric = |key: &str| Repeats::of(material, arm, &t.name, key);
                 Some(Team {
                     name: t.name.clone(),
                     colour: material.teams.colour(&t.name),
-                    makespan: figure("makespan_secs")?,
+                    makespan: metric("makespan_secs")?,
                     ideal_secs: t.ideal_secs,
-                    reserved: figure("card_seconds_reserved"),
-                    admitted: figure("card_seconds_admitted"),
-                    bound: figure("card_seconds_bound"),
+                    reserved: metric("card_seconds_reserved"),
+                    admitted: metric("card_seconds_admitted"),
+                    bound: metric("card_seconds_bound"),
                 })
             });
             Self {
@@ -204,7 +204,7 @@ impl Sketch for Cost {
     }
 }
 
-/// The largest of all repeats and published figures.
+/// The largest of all repeats and published metrics.
 fn most<'a>(all: impl Iterator<Item = &'a Repeats>) -> f64 {
     let values = all.flat_map(|r| r.values.iter().map(|v| v.at_least()).chain(r.published));
     values.fold(0.0, f64::max)

@@ -1,12 +1,12 @@
-//! A lane a machine: cards in use over time by team, where work was stopped, when it was being cleared, and where whole
-//! machines landed.
+//! A lane a machine: cards in use over time by team, where work was evicted, when it was being cleared, and where whole
+//! machines placed.
 
 use plotters::prelude::*;
 
 use super::canvas::{Key, Sketch};
-use super::figures::steps;
-use super::lanes_data::{Lane, all_stops, lanes};
+use super::lanes_data::{Lane, all_evictions, lanes};
 use super::material::{Material, RunMaterial};
+use super::metrics::steps;
 use super::panel::{FOOT, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, bar, line, spot};
 use super::scale::Scale;
@@ -14,7 +14,7 @@ use super::text::{count, short};
 use super::theme::{GRID, INK, WRONG};
 use super::words::{Words, write};
 use plan::CARDS_PER_NODE;
-use results::run_folder::{Landing, LandingCounts};
+use results::run_folder::{Placement, PlacementCounts};
 
 /// The most machines that one picture shows.
 const LANES: usize = 16;
@@ -35,15 +35,15 @@ pub struct Lanes {
     machines: Vec<Lane>,
     left_out: usize,
     teams: Vec<(String, RGBColor)>,
-    stops: Stops,
+    evictions: Evictions,
     asked: usize,
-    landed: usize,
+    placed: usize,
     verdict: Verdict,
 }
 
-/// How often work was stopped. A task that was stopped twice counts twice.
+/// How often work was evicted. A task that was evicted twice counts twice.
 #[derive(Debug, Clone, Copy)]
-struct Stops {
+struct Evictions {
     /// In all.
     all: usize,
     /// Of these, of a task that had a machine.
@@ -52,17 +52,17 @@ struct Stops {
     machines: usize,
 }
 
-/// What can be said of where whole machines landed.
+/// What can be said of where whole machines placed.
 #[derive(Debug, Clone, Copy)]
 enum Verdict {
     /// With a node clearer: how its requests fared.
-    Cleared(LandingCounts),
-    /// Without one: how many landed where nothing had been stopped.
+    Cleared(PlacementCounts),
+    /// Without one: how many placed where nothing had been evicted.
     Untouched(usize),
 }
 
 impl Lanes {
-    /// A chart for each arm in which work was stopped.
+    /// A chart for each arm in which work was evicted.
     #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let shown = material.shown().into_iter();
@@ -73,17 +73,17 @@ impl Lanes {
 
     fn of_run(material: &Material, run: &RunMaterial) -> Option<Self> {
         let (mut machines, asked) = lanes(run);
-        let placed: usize = machines.iter().map(|l| l.stops.len()).sum();
+        let placed: usize = machines.iter().map(|l| l.evictions.len()).sum();
         if placed == 0 {
             return None;
         }
-        let landed = machines.iter().map(|l| l.landings.len()).sum();
-        let stops = Stops {
-            all: all_stops(run).max(placed),
+        let placed = machines.iter().map(|l| l.placements.len()).sum();
+        let evictions = Evictions {
+            all: all_evictions(run).max(placed),
             placed,
-            machines: machines.iter().filter(|l| !l.stops.is_empty()).count(),
+            machines: machines.iter().filter(|l| !l.evictions.is_empty()).count(),
         };
-        let verdict = if run.summary.landings.is_empty() {
+        let verdict = if run.summary.placements.is_empty() {
             for lane in &mut machines {
                 lane.doubt();
             }
@@ -91,10 +91,11 @@ impl Lanes {
         } else {
             Verdict::Cleared(counts(run))
         };
-        machines
-            .retain(|l| !(l.stops.is_empty() && l.landings.is_empty() && l.clearings.is_empty()));
+        machines.retain(|l| {
+            !(l.evictions.is_empty() && l.placements.is_empty() && l.clearings.is_empty())
+        });
         machines.sort_by_key(|l| {
-            std::cmp::Reverse((l.landings.len(), l.clearings.len(), l.stops.len()))
+            std::cmp::Reverse((l.placements.len(), l.clearings.len(), l.evictions.len()))
         });
         let left_out = machines.len().saturating_sub(LANES);
         machines.truncate(LANES);
@@ -115,9 +116,9 @@ impl Lanes {
                 .iter()
                 .map(|t| colour(&t.name))
                 .collect(),
-            stops,
+            evictions,
             asked,
-            landed,
+            placed,
             verdict,
         })
     }
@@ -140,14 +141,14 @@ fn telling<'a>(material: &'a Material, shown: &'a RunMaterial) -> &'a RunMateria
         .unwrap_or(shown)
 }
 
-fn counts(run: &RunMaterial) -> LandingCounts {
-    LandingCounts::of(&run.summary.landings.iter().collect::<Vec<&Landing>>())
+fn counts(run: &RunMaterial) -> PlacementCounts {
+    PlacementCounts::of(&run.summary.placements.iter().collect::<Vec<&Placement>>())
 }
 
-impl Stops {
-    /// `65 stops, 64 of them on 26 machines and 1 before there was a machine`.
+impl Evictions {
+    /// `65 evictions, 64 of them on 26 machines and 1 before there was a machine`.
     fn in_words(self) -> String {
-        let all = count(self.all as u64, "stop");
+        let all = count(self.all as u64, "eviction");
         let machines = count(self.machines as u64, "machine");
         match self.all.saturating_sub(self.placed) {
             0 => format!("{all} on {machines}"),
@@ -159,15 +160,15 @@ impl Stops {
     }
 }
 
-fn finding(stops: Stops, landed: (usize, usize), verdict: Verdict) -> String {
-    let stopped = stops.in_words();
+fn finding(evictions: Evictions, placed: (usize, usize), verdict: Verdict) -> String {
+    let evicted = evictions.in_words();
     let also = |n: u32, what: &str| match n {
         0 => String::new(),
         n => format!(", {n} {what}"),
     };
     match verdict {
         Verdict::Cleared(c) => format!(
-            "{stopped}; {} of {} landed on the machine cleared for {}{}{}{}",
+            "{evicted}; {} of {} placed on the machine cleared for {}{}{}{}",
             c.right,
             count(u64::from(c.judged()), "request"),
             if c.judged() == 1 { "it" } else { "them" },
@@ -178,10 +179,10 @@ fn finding(stops: Stops, landed: (usize, usize), verdict: Verdict) -> String {
         Verdict::Untouched(n) => {
             let untouched = u32::try_from(n).unwrap_or(u32::MAX);
             format!(
-                "{stopped}; {} of {} landed{}",
-                landed.0,
-                count(landed.1 as u64, "whole machine"),
-                also(untouched, "where nothing had been stopped")
+                "{evicted}; {} of {} placed{}",
+                placed.0,
+                count(placed.1 as u64, "whole machine"),
+                also(untouched, "where nothing had been evicted")
             )
         }
     }
@@ -193,8 +194,8 @@ impl Sketch for Lanes {
     }
 
     fn title(&self) -> String {
-        let landed = (self.landed, self.asked);
-        let finding = finding(self.stops, landed, self.verdict);
+        let placed = (self.placed, self.asked);
+        let finding = finding(self.evictions, placed, self.verdict);
         match &self.arm {
             Some(arm) => format!("{arm}: {finding}"),
             None => finding,
@@ -207,7 +208,7 @@ impl Sketch for Lanes {
         let mut keys: Vec<Key> = teams
             .map(|(_, (name, c))| Key::new(Mark::Fill, *c, format!("cards of {name}")))
             .collect();
-        keys.push(Key::new(Mark::Tick, WRONG, "a task stopped"));
+        keys.push(Key::new(Mark::Tick, WRONG, "a task evicted"));
         if self.machines.iter().any(|l| !l.clearings.is_empty()) {
             keys.push(Key::new(
                 Mark::Line,
@@ -222,14 +223,14 @@ impl Sketch for Lanes {
         {
             keys.push(Key::new(Mark::Dots, INK, "cleared in vain"));
         }
-        let landings = || self.machines.iter().flat_map(|l| &l.landings);
-        if landings().any(|l| !l.wrong) {
-            keys.push(Key::new(Mark::Diamond, INK, "a whole machine landed"));
+        let placements = || self.machines.iter().flat_map(|l| &l.placements);
+        if placements().any(|l| !l.wrong) {
+            keys.push(Key::new(Mark::Diamond, INK, "a whole machine placed"));
         }
-        if landings().any(|l| l.wrong) {
+        if placements().any(|l| l.wrong) {
             let what = match self.verdict {
-                Verdict::Cleared(_) => "landed, not on the first machine handed over to it",
-                Verdict::Untouched(_) => "landed where nothing had been stopped",
+                Verdict::Cleared(_) => "placed, not on the first machine handed over to it",
+                Verdict::Untouched(_) => "placed where nothing had been evicted",
             };
             keys.push(Key::new(Mark::Diamond, WRONG, what));
         }
@@ -239,7 +240,10 @@ impl Sketch for Lanes {
     fn note(&self) -> String {
         let more = match self.left_out {
             0 => String::new(),
-            n => format!(" {} with stops not shown.", count(n as u64, "more machine")),
+            n => format!(
+                " {} with evictions not shown.",
+                count(n as u64, "more machine")
+            ),
         };
         format!(
             "A lane's height is a machine's {CARDS_PER_NODE} cards, bound pods by team; {}: {}{more}",
@@ -290,7 +294,7 @@ impl Lanes {
             let colour = self.teams.get(teams[upto]).map_or(INK, |(_, c)| *c);
             panel.fill_steps(&steps(below.copied().collect(), self.observed_secs), colour)?;
         }
-        for at in &lane.stops {
+        for at in &lane.evictions {
             panel.upright(*at, Mark::Line, WRONG)?;
         }
         for clearing in &lane.clearings {
@@ -306,9 +310,9 @@ impl Lanes {
                 line(body, &[(to, y - 6), (to, top)], Mark::Line, INK, 3)?;
             }
         }
-        for landing in &lane.landings {
-            let colour = if landing.wrong { WRONG } else { INK };
-            let place = (panel.at(landing.at, 0.0).0, top + LANE / 2);
+        for placement in &lane.placements {
+            let colour = if placement.wrong { WRONG } else { INK };
+            let place = (panel.at(placement.at, 0.0).0, top + LANE / 2);
             spot(body, place, Mark::Diamond, colour)?;
         }
         Ok(())
@@ -320,24 +324,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_title_says_where_requests_landed() {
-        let right = LandingCounts {
+    fn the_title_says_where_requests_placed() {
+        let right = PlacementCounts {
             right: 3,
             wrong: 2,
-            ..LandingCounts::default()
+            ..PlacementCounts::default()
         };
-        let stops = |all, machines| Stops {
+        let evictions = |all, machines| Evictions {
             all,
             placed: 40,
             machines,
         };
         assert_eq!(
-            finding(stops(41, 5), (5, 5), Verdict::Cleared(right)),
-            "41 stops, 40 of them on 5 machines and 1 before there was a machine; 3 of 5 requests landed on the machine cleared for them, 2 elsewhere"
+            finding(evictions(41, 5), (5, 5), Verdict::Cleared(right)),
+            "41 evictions, 40 of them on 5 machines and 1 before there was a machine; 3 of 5 requests placed on the machine cleared for them, 2 elsewhere"
         );
         assert_eq!(
-            finding(stops(40, 34), (0, 5), Verdict::Untouched(0)),
-            "40 stops on 34 machines; 0 of 5 whole machines landed"
+            finding(evictions(40, 34), (0, 5), Verdict::Untouched(0)),
+            "40 evictions on 34 machines; 0 of 5 whole machines placed"
         );
     }
 }

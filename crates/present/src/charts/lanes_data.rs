@@ -1,11 +1,11 @@
-//! What happened on each machine: pods by team, tasks stopped, clearings, and whole machines that landed.
+//! What happened on each machine: pods by team, tasks evicted, clearings, and whole machines that placed.
 
 use std::collections::BTreeMap;
 
 use super::material::RunMaterial;
 use plan::CARDS_PER_NODE;
 use results::run_folder::decision::{CHOSEN, HANDED_OVER};
-use results::run_folder::{Decision, Landed};
+use results::run_folder::{Decision, Placed};
 
 /// A machine over time.
 #[derive(Debug, Default)]
@@ -14,12 +14,12 @@ pub(super) struct Lane {
     pub node: String,
     /// Cards in use by team, in the order of the plan: changes over time.
     pub changes: BTreeMap<usize, Vec<(f64, f64)>>,
-    /// When tasks on it were stopped.
-    pub stops: Vec<f64>,
+    /// When tasks on it were evicted.
+    pub evictions: Vec<f64>,
     /// Its clearings.
     pub clearings: Vec<Clearing>,
     /// Whole-machine requests that were bound to it.
-    pub landings: Vec<Arrival>,
+    pub placements: Vec<Arrival>,
 }
 
 /// A machine being cleared for a request.
@@ -43,25 +43,25 @@ pub(super) struct Arrival {
 }
 
 impl Lane {
-    /// Landings before which nothing had been stopped on this machine.
+    /// Placements before which nothing had been evicted on this machine.
     pub fn untouched(&self) -> usize {
-        let first = self.stops.iter().copied().fold(f64::MAX, f64::min);
-        self.landings.iter().filter(|l| l.at < first).count()
+        let first = self.evictions.iter().copied().fold(f64::MAX, f64::min);
+        self.placements.iter().filter(|l| l.at < first).count()
     }
 
     /// Marks these as wrong: without a clearer nothing else tells for whom a machine was emptied.
     pub fn doubt(&mut self) {
-        let first = self.stops.iter().copied().fold(f64::MAX, f64::min);
-        for landing in &mut self.landings {
-            landing.wrong = landing.at < first;
+        let first = self.evictions.iter().copied().fold(f64::MAX, f64::min);
+        for placement in &mut self.placements {
+            placement.wrong = placement.at < first;
         }
     }
 }
 
-/// Stops of a run: each attempt that ended for others, also one that had no machine yet.
-pub(super) fn all_stops(run: &RunMaterial) -> usize {
+/// Evictions of a run: each attempt that ended for others, also one that had no machine yet.
+pub(super) fn all_evictions(run: &RunMaterial) -> usize {
     let attempts = run.run.records.iter().flat_map(|r| &r.attempts);
-    attempts.filter(|a| a.end.is_stop()).count()
+    attempts.filter(|a| a.end.is_eviction()).count()
 }
 
 /// The machines of a run by name, and the number of whole machines that were asked for.
@@ -76,9 +76,9 @@ pub(super) fn lanes(run: &RunMaterial) -> (Vec<Lane>, usize) {
         let cards = f64::from(record.request.cards);
         let whole_machine = record.request.cards == CARDS_PER_NODE;
         asked += usize::from(whole_machine);
-        let landing = run
+        let placement = run
             .summary
-            .landings
+            .placements
             .iter()
             .find(|l| l.tenant == record.tenant && l.name == record.name);
         for attempt in &record.attempts {
@@ -89,11 +89,12 @@ pub(super) fn lanes(run: &RunMaterial) -> (Vec<Lane>, usize) {
             let changes = lane.changes.entry(team).or_default();
             changes.push((from, cards));
             changes.push((attempt.ended_secs.unwrap_or(f64::MAX), -cards));
-            let stopped = attempt.end.is_stop();
-            lane.stops.extend(attempt.ended_secs.filter(|_| stopped));
+            let evicted = attempt.end.is_eviction();
+            lane.evictions
+                .extend(attempt.ended_secs.filter(|_| evicted));
             if whole_machine && from <= end {
-                let wrong = landing.is_some_and(|l| l.landed == Landed::Wrong);
-                lane.landings.push(Arrival { at: from, wrong });
+                let wrong = placement.is_some_and(|l| l.placed == Placed::Wrong);
+                lane.placements.push(Arrival { at: from, wrong });
             }
         }
     }
@@ -143,16 +144,16 @@ mod tests {
     use results::run_folder::decision::ClearingRef;
 
     #[test]
-    fn a_landing_before_any_stop_was_not_made_room_for() {
+    fn a_placement_before_any_stop_was_not_made_room_for() {
         let arrival = |at| Arrival { at, wrong: false };
         let lane = Lane {
-            stops: vec![20.0, 25.0],
-            landings: vec![arrival(10.0), arrival(30.0)],
+            evictions: vec![20.0, 25.0],
+            placements: vec![arrival(10.0), arrival(30.0)],
             ..Lane::default()
         };
         assert_eq!(lane.untouched(), 1);
         let lane = Lane {
-            landings: vec![arrival(10.0)],
+            placements: vec![arrival(10.0)],
             ..Lane::default()
         };
         assert_eq!(lane.untouched(), 1);
@@ -179,7 +180,7 @@ mod tests {
             decision(5, CHOSEN, "1"),
             decision(6, CHOSEN, "2"),
             decision(9, HANDED_OVER, "1"),
-            decision(10, "landed", "1"),
+            decision(10, "placed", "1"),
             decision(51, "failed", "2"),
         ];
         let clearing = |from, to, handed_over| Clearing {

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::figures::more;
+use super::metrics::more;
 use super::text::in_one_line;
 use super::theme::Teams;
 use plan::DataPlanePlan;
-use results::judge::{self, Figures};
+use results::judge::{self, Values};
 use results::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
 
 /// A session with those of its runs that can be read.
@@ -22,15 +22,15 @@ pub struct Material {
     pub teams: Teams,
 }
 
-/// A run: its figures and what they came from.
+/// A run: its metrics and what they came from.
 #[derive(Debug)]
 pub struct RunMaterial {
     /// Its part of the session's summary.
     pub summary: RunSummary,
     /// What it recorded.
     pub run: Run,
-    /// Its figures by name: `<team>.<figure>` or `<team>.<class>.<figure>`.
-    pub figures: Figures,
+    /// Its metrics by name: `<team>.<metric>` or `<team>.<class>.<metric>`.
+    pub metrics: Values,
 }
 
 impl RunMaterial {
@@ -50,7 +50,7 @@ impl Material {
         let session = Session::load(path)?;
         let mut notes = Vec::new();
         if !session.summary.complete {
-            notes.push("the session did not end in order: its figures are partial".to_owned());
+            notes.push("the session did not end in order: its metrics are partial".to_owned());
         }
         notes.extend(session.summary.failed.iter().map(|run| {
             let error = in_one_line(&run.error);
@@ -68,12 +68,12 @@ impl Material {
                             None => of_runs.push((note.clone(), vec![&summary.folder])),
                         }
                     }
-                    let mut figures = judge::figures(summary, &run.records);
-                    figures.extend(more(summary));
+                    let mut metrics = judge::metrics(summary, &run.records);
+                    metrics.extend(more(summary));
                     runs.push(RunMaterial {
                         summary: summary.clone(),
                         run,
-                        figures,
+                        metrics,
                     });
                 }
                 Err(error) => notes.push(error.to_string()),
@@ -176,7 +176,7 @@ impl RunMaterial {
         self.summary
             .tenants
             .iter()
-            .filter(move |t| t.experiments > 0 && !fills(&t.name))
+            .filter(move |t| t.submitted > 0 && !fills(&t.name))
     }
 
     /// What was played on its machines; `None`: nothing was, so bound pods worked at once.
@@ -187,11 +187,11 @@ impl RunMaterial {
 
     /// What was published for a team in this run's arm.
     #[must_use]
-    pub fn published(&self, team: &str, figure: &str) -> Option<f64> {
+    pub fn published(&self, team: &str, metric: &str) -> Option<f64> {
         let tenants = &self.run.info.plan.tenants;
         let plan = tenants.iter().find(|t| t.name == team)?;
         plan.published
-            .get(figure)
+            .get(metric)
             .copied()
             .filter(|v| v.is_finite())
     }

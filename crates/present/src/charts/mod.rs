@@ -4,10 +4,10 @@
 //! draws what the folders do not hold: titles are findings computed from the data.
 //!
 //! - [`material`]: a session and its runs, read once
-//! - [`figures`], [`names`]: figures over time and repeats, by their published names and in words
+//! - [`metrics`], [`names`]: metrics over time and repeats, by their published names and in words
 //! - of every experiment: [`cards_in_use`], [`cost`], [`latency`], [`components`]
 //! - of those whose records carry it: [`bound_over_time`], [`placement`], [`quota`],
-//!   [`landings`], [`lanes`], [`burst`], [`payment`]
+//!   [`placements`], [`lanes`], [`burst`], [`payment`]
 //! - of several sessions: [`trend`]
 //! - of simulated comparisons: [`power`]
 //! - how they are drawn: [`theme`], [`text`], [`scale`], [`words`], [`pen`], [`panel`], [`grid`], [`canvas`]
@@ -20,18 +20,18 @@ pub mod cards_in_use;
 pub mod components;
 mod components_data;
 pub mod cost;
-pub mod figures;
 pub mod grid;
-pub mod landings;
 pub mod lanes;
 mod lanes_data;
 pub mod latency;
 pub mod material;
+pub mod metrics;
 pub mod names;
 pub mod panel;
 pub mod payment;
 pub mod pen;
 pub mod placement;
+pub mod placements;
 pub mod power;
 pub mod quota;
 pub mod scale;
@@ -93,7 +93,7 @@ pub fn charts(material: &Material) -> Vec<Box<dyn Chart>> {
     add(&mut all, bound_over_time::BoundOverTime::of(material));
     add(&mut all, placement::Placement::of(material));
     add(&mut all, quota::Quota::of(material));
-    add(&mut all, landings::LandedWhere::of(material));
+    add(&mut all, placements::PlacedWhere::of(material));
     add(&mut all, lanes::Lanes::of(material));
     add(&mut all, burst::Burst::of(material));
     add(&mut all, payment::Payment::of(material));

@@ -1,8 +1,8 @@
-//! Figures' names in words, and the units that they tell.
+//! Values' names in words, and the units that they tell.
 
 use super::text::{percent, secs, whole};
 
-/// The unit that a figure's name tells.
+/// The unit that a metric's name tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.
@@ -16,7 +16,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit of the figure called `key`.
+    /// The unit of the metric called `key`.
     #[must_use]
     pub fn of(key: &str) -> Self {
         let name = key.rsplit('.').next().unwrap_or(key);
@@ -66,7 +66,7 @@ pub fn words_with(key: &str, data_plane: bool) -> String {
     words(key)
 }
 
-/// A figure in words: `whole-card: submit → bound, p95`.
+/// A metric in words: `whole-card: submit → bound, p95`.
 #[must_use]
 pub fn words(key: &str) -> String {
     let (class, name) = match key.split_once('.') {
@@ -99,17 +99,17 @@ pub fn words(key: &str) -> String {
         "bound_p99_secs" => "submit → bound, p99",
         "bound_max_secs" => "submit → bound, longest",
         "admitted_at_once" => "requests holding quota at once",
-        "card_seconds_lost" => "stopped, to be done again",
-        "card_seconds_waited" => "stopped, waited to run again",
+        "card_seconds_lost" => "evicted, to be done again",
+        "card_seconds_waited" => "evicted, waited to run again",
         "admitted_cards_at_once" => "cards holding quota at once",
-        "evictions" => "stops for others, each of a task",
-        "landed_right" => "on the machine cleared for them",
-        "landed_free" => "on another machine that was empty",
-        "landed_wrong" => "on another machine that was not",
-        "landed_never" => "on no machine",
-        "not_landed_right" => "not on the machine cleared for them",
-        "landed_right_share" => "share on the machine cleared for them",
-        "landed_elsewhere_share" => "share on another machine than the one cleared for them",
+        "evictions" => "evictions",
+        "placed_right" => "on the machine cleared for them",
+        "placed_free" => "on another machine that was empty",
+        "placed_wrong" => "on another machine that was not",
+        "placed_never" => "on no machine",
+        "not_placed_right" => "not on the machine cleared for them",
+        "placed_right_share" => "share on the machine cleared for them",
+        "placed_elsewhere_share" => "share on another machine than the one cleared for them",
         "restarts" => "restarts of components",
         "restarts_per_hour" => "restarts of components an hour",
         "clearing_p50_secs" => "clearing begun → bound, p50",
@@ -121,7 +121,7 @@ pub fn words(key: &str) -> String {
     }
 }
 
-/// A figure by its whole name in words: of a team, of a class of its requests, or of the whole run, in words.
+/// A metric by its whole name in words: of a team, of a class of its requests, or of the whole run, in words.
 #[must_use]
 pub fn in_full(key: &str) -> String {
     match key.split_once('.') {

@@ -1,4 +1,4 @@
-//! Who pays for room: what each team lost when its work was stopped for others.
+//! Who pays for room: what each team lost when its work was evicted for others.
 
 use plotters::prelude::*;
 
@@ -9,7 +9,7 @@ use super::pen::{Area, Drawn, Mark};
 use super::text::{count, short, whole};
 use super::theme::wash;
 use results::judge;
-use results::run_folder::{Bill, Stop};
+use results::run_folder::{Bill, Eviction};
 
 /// The most teams (of all arms together) that one picture shows.
 const ROWS: usize = 12;
@@ -41,22 +41,22 @@ pub fn bills(run: &RunMaterial) -> Vec<(&str, Bill)> {
         Some(zero) => (zero, run.run.decisions.as_slice()),
         None => (jiff::Timestamp::UNIX_EPOCH, [].as_slice()),
     };
-    let stops = judge::stops(&run.run.records, decisions, zero, end_secs);
+    let evictions = judge::evictions(&run.run.records, decisions, zero, end_secs);
     let teams = run.summary.tenants.iter().map(|team| {
-        let own: Vec<&Stop> = stops.iter().filter(|s| s.tenant == team.name).collect();
+        let own: Vec<&Eviction> = evictions.iter().filter(|s| s.tenant == team.name).collect();
         (team.name.as_str(), judge::bill(&own, end_secs))
     });
     teams.collect()
 }
 
 impl Payment {
-    /// A chart, if any work was stopped.
+    /// A chart, if any work was evicted.
     #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let mut room = ROWS;
         let mut arms = Vec::new();
         for run in material.shown() {
-            let paid = bills(run).into_iter().filter(|(_, b)| b.stops() > 0);
+            let paid = bills(run).into_iter().filter(|(_, b)| b.evictions() > 0);
             let named =
                 paid.map(|(team, bill)| (team.to_owned(), material.teams.colour(team), bill));
             let rows: Vec<_> = named.take(room).collect();
@@ -74,11 +74,11 @@ impl Payment {
     }
 }
 
-/// Stops, card-seconds lost and card-seconds waited of several teams together.
+/// Evictions, card-seconds lost and card-seconds waited of several teams together.
 fn sum<'a>(bills: impl Iterator<Item = &'a Bill>) -> (u32, f64, f64) {
-    bills.fold((0, 0.0, 0.0), |(stops, lost, waited), b| {
+    bills.fold((0, 0.0, 0.0), |(evictions, lost, waited), b| {
         (
-            stops.saturating_add(b.stops()),
+            evictions.saturating_add(b.evictions()),
             lost + b.lost_card_seconds,
             waited + b.waited_card_seconds,
         )
@@ -86,12 +86,12 @@ fn sum<'a>(bills: impl Iterator<Item = &'a Bill>) -> (u32, f64, f64) {
 }
 
 fn finding(arms: &[Arm], several: bool) -> String {
-    let paid = |name: &str, (stops, lost, waited): (u32, f64, f64)| {
+    let paid = |name: &str, (evictions, lost, waited): (u32, f64, f64)| {
         format!(
             "{name} {} lost, {} waited ({})",
             whole(lost),
             whole(waited),
-            count(u64::from(stops), "stop")
+            count(u64::from(evictions), "eviction")
         )
     };
     let each: Vec<String> = match arms {
@@ -131,8 +131,8 @@ impl Sketch for Payment {
 
     fn note(&self) -> String {
         format!(
-            "In the team's colour, card-seconds: cards × time from running to stopped, and from stopped to bound again (or \
-             to the observation's end); one run of each arm. A task stopped twice counts as two stops, also where it had no \
+            "In the team's colour, card-seconds: cards × time from running to evicted, and from evicted to bound again (or \
+             to the observation's end); one run of each arm. A task evicted twice counts as two evictions, also where it had no \
              machine yet. {}",
             self.origin
         )
@@ -196,11 +196,11 @@ mod tests {
         };
         assert_eq!(
             finding(&[arm("reserve", 1270.0)], false),
-            "Others paid, card·s: vision 1,270 lost, 10 waited (2 stops); speech 30 lost, 10 waited (2 stops)"
+            "Others paid, card·s: vision 1,270 lost, 10 waited (2 evictions); speech 30 lost, 10 waited (2 evictions)"
         );
         assert_eq!(
             finding(&[arm("kueue", 70.0), arm("clearer", 20.0)], true),
-            "Others paid, card·s: kueue 100 lost, 20 waited (4 stops); clearer 50 lost, 20 waited (4 stops)"
+            "Others paid, card·s: kueue 100 lost, 20 waited (4 evictions); clearer 50 lost, 20 waited (4 evictions)"
         );
     }
 }

@@ -51,12 +51,12 @@ fn found(power: &Power) -> Option<String> {
         .iter()
         .filter(|s| s.base_runs == s.new_runs)
         .collect();
-    let metric = &power.metrics.first()?.figure;
+    let metric = &power.metrics.first()?.metric;
     let of = |shape: &Shape| {
         shape
             .detection
             .iter()
-            .find(|d| d.figure == *metric)
+            .find(|d| d.metric == *metric)
             .map(|d| d.found.clone())
     };
     let best = of(even.last()?)?;
@@ -93,13 +93,13 @@ impl PowerChart<'_> {
         let of = |metric: &str| {
             let shapes = power.shapes.iter();
             let own =
-                shapes.filter_map(|s| Some((s, s.detection.iter().find(|d| d.figure == metric)?)));
+                shapes.filter_map(|s| Some((s, s.detection.iter().find(|d| d.metric == metric)?)));
             own.collect::<Vec<_>>()
         };
         let all = power
             .metrics
             .iter()
-            .map(|m| (m.figure.as_str(), of(&m.figure)));
+            .map(|m| (m.metric.as_str(), of(&m.metric)));
         all.filter(|(_, curves)| !curves.is_empty())
             .take(PANELS)
             .collect()
@@ -193,7 +193,7 @@ impl Sketch for PowerChart<'_> {
                 .0
                 .metrics
                 .iter()
-                .find(|m| m.figure == *metric)
+                .find(|m| m.metric == *metric)
                 .and_then(|m| m.limit_percent);
             if let Some(at) = limit.and_then(|l| place(&effects, l)) {
                 panel.upright(at, Mark::Dash, WRONG)?;

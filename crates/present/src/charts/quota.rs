@@ -3,9 +3,9 @@
 use plotters::prelude::*;
 
 use super::canvas::{Key, Sketch};
-use super::figures::admitted_over_time;
 use super::grid;
 use super::material::{Material, RunMaterial};
+use super::metrics::admitted_over_time;
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;

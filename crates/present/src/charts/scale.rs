@@ -52,7 +52,7 @@ impl Scale {
         }
     }
 
-    /// From about `low` to about `high` with room around them: for figures of which the changes matter, not the size.
+    /// From about `low` to about `high` with room around them: for metrics of which the changes matter, not the size.
     #[must_use]
     pub fn between(low: f64, high: f64) -> Self {
         let inside = |v: f64| {

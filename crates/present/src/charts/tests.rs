@@ -99,17 +99,17 @@ fn clearing_machines_shows_where_and_who_pays() {
     };
     let machines = titled("machines-memory");
     assert!(
-        machines.contains("5 of 5 whole machines landed, 1 where nothing had been stopped"),
+        machines.contains("5 of 5 whole machines placed, 1 where nothing had been evicted"),
         "{machines}"
     );
     assert!(titled("who-pays").contains("card·s: memory 2,9"));
     assert!(
-        machines.contains("landed where nothing had been stopped"),
+        machines.contains("placed where nothing had been evicted"),
         "{machines}"
     );
-    // The same stops on both pictures.
-    let stops = machines
-        .split(" stop")
+    // The same evictions on both pictures.
+    let evictions = machines
+        .split(" eviction")
         .next()
         .unwrap()
         .rsplit(' ')
@@ -117,7 +117,7 @@ fn clearing_machines_shows_where_and_who_pays() {
         .unwrap();
     let paid = titled("who-pays");
     assert!(
-        paid.contains(&format!("waited ({stops} stop")),
+        paid.contains(&format!("waited ({evictions} eviction")),
         "{machines}: {paid}"
     );
 }

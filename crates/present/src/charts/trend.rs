@@ -1,4 +1,4 @@
-//! Figures over sessions of the same experiment: what changed, when, and how sure that is.
+//! Values over sessions of the same experiment: what changed, when, and how sure that is.
 //!
 //! Shown are the declared metrics, so that the picture is about what a comparison is about. Each session stands with the
 //! range of its runs and the interval, from the same test as `headroom compare`'s, in which those before it put it.
@@ -18,7 +18,7 @@ use super::trend_data::{Point, chosen, points};
 use super::words::{Words, write};
 use compare::baseline::NIGHTS;
 
-/// The most figures that one picture shows.
+/// The most metrics that one picture shows.
 const PANELS: usize = 6;
 /// Of a panel and of the second line above it.
 const PANEL_HEIGHT: i32 = 220 + LINE;
@@ -26,16 +26,16 @@ const PANEL_HEIGHT: i32 = 220 + LINE;
 /// The chart's data.
 #[derive(Debug)]
 pub struct Trend {
-    figures: Vec<Figure>,
+    metrics: Vec<Metric>,
     /// Start of each session, oldest first.
     started: Vec<String>,
     sources: usize,
     experiment: String,
 }
 
-/// One figure of one arm.
+/// One metric of one arm.
 #[derive(Debug)]
-struct Figure {
+struct Metric {
     /// Arm, if there are several.
     arm: Option<String>,
     key: String,
@@ -52,26 +52,26 @@ impl Trend {
         let last = *sessions.last().filter(|_| sessions.len() > 1)?;
         let experiment = last.session.summary.experiment.clone();
         let several = last.arms().len() > 1;
-        let mut figures: Vec<Figure> = Vec::new();
+        let mut metrics: Vec<Metric> = Vec::new();
         for (arm, key) in chosen(last, &experiment) {
             let team = key.split('.').next().unwrap_or_default();
-            figures.push(Figure {
+            metrics.push(Metric {
                 points: points(&sessions, &arm, &key),
                 arm: several.then_some(arm),
                 colour: last.teams.colour(team),
                 key,
             });
         }
-        figures.retain(|f| f.points.len() > 1);
-        figures.truncate(PANELS);
+        metrics.retain(|f| f.points.len() > 1);
+        metrics.truncate(PANELS);
         let mut sources: Vec<String> = sessions
             .iter()
             .map(|m| m.session.summary.hami.label())
             .collect();
         sources.sort();
         sources.dedup();
-        (!figures.is_empty()).then(|| Self {
-            figures,
+        (!metrics.is_empty()).then(|| Self {
+            metrics,
             started: sessions
                 .iter()
                 .map(|m| to_the_second(&m.session.summary.started))
@@ -82,7 +82,7 @@ impl Trend {
     }
 }
 
-impl Figure {
+impl Metric {
     fn change(&self) -> Option<(f64, Option<(f64, f64)>)> {
         self.points.last()?.change
     }
@@ -94,10 +94,10 @@ impl Figure {
         }
     }
 
-    /// As its name, for the two lines above a panel: of what (arm and team), and the figure with its unit.
+    /// As its name, for the two lines above a panel: of what (arm and team), and the metric with its unit.
     fn lines(&self) -> (String, String) {
         let whole_run = !self.key.contains('.') || self.key.starts_with("calls_per_pod.");
-        let (team, figure) = match self.key.split_once('.') {
+        let (team, metric) = match self.key.split_once('.') {
             Some((team, rest)) if !whole_run => (Some(team), words(rest)),
             _ => (None, in_full(&self.key)),
         };
@@ -106,12 +106,12 @@ impl Figure {
             Unit::CardSecs => ", card·s",
             Unit::Count | Unit::Share => "",
         };
-        let figure = figure.replace("submit → ", "").replace(": bound, ", " ");
-        let figure = figure.replace(" (quota held)", "");
+        let metric = metric.replace("submit → ", "").replace(": bound, ", " ");
+        let metric = metric.replace(" (quota held)", "");
         let of: Vec<&str> = self.arm.as_deref().into_iter().chain(team).collect();
         (
             short(&of.join(": "), 24),
-            short(&format!("{figure}{unit}"), 27),
+            short(&format!("{metric}{unit}"), 27),
         )
     }
 }
@@ -125,7 +125,7 @@ impl Sketch for Trend {
         let n = self.started.len().saturating_sub(1);
         let before = count(n as u64, "session");
         let percent = |v: f64| format!("{:+.1}", v * 100.0);
-        let clear = self.figures.iter().filter_map(|f| {
+        let clear = self.metrics.iter().filter_map(|f| {
             let (change, ends) = f.change()?;
             let (low, high) = ends.filter(|(low, high)| *low > 0.0 || *high < 0.0)?;
             let ends = format!("{} to {}", percent(low), percent(high));
@@ -139,12 +139,12 @@ impl Sketch for Trend {
             );
         }
         let largest = self
-            .figures
+            .metrics
             .iter()
             .filter_map(|f| Some((f, f.change()?.0)))
             .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
         let unsure = self
-            .figures
+            .metrics
             .iter()
             .all(|f| f.change().is_none_or(|c| c.1.is_none()));
         let why = if unsure {
@@ -153,17 +153,17 @@ impl Sketch for Trend {
             "which may be chance"
         };
         match largest {
-            Some((figure, change)) => format!(
+            Some((metric, change)) => format!(
                 "The latest against {before} before: at most {} %, {}, {why}",
                 percent(change),
-                figure.name()
+                metric.name()
             ),
             None => format!("The latest against {before} before"),
         }
     }
 
     fn legend(&self) -> Vec<Key> {
-        let points = || self.figures.iter().flat_map(|f| &f.points);
+        let points = || self.metrics.iter().flat_map(|f| &f.points);
         let mut keys = vec![
             Key::new(Mark::Circle, INK, "median of a session's runs"),
             Key::new(Mark::Tick, INK, "range of its runs"),
@@ -191,32 +191,32 @@ impl Sketch for Trend {
         };
         format!(
             "{}, sessions from {first} to {last}.{mixed} An interval is that of the change against up to {NIGHTS} sessions \
-             before, each figure by itself. `headroom compare` gives verdicts.",
+             before, each metric by itself. `headroom compare` gives verdicts.",
             self.experiment
         )
     }
 
     fn height(&self) -> u32 {
-        grid::height(self.figures.len(), PANEL_HEIGHT)
+        grid::height(self.metrics.len(), PANEL_HEIGHT)
     }
 
     #[allow(clippy::cast_precision_loss)] // numbers of sessions
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
-        let n = self.figures.len();
-        for (i, (figure, (sides, rows))) in self
-            .figures
+        let n = self.metrics.len();
+        for (i, (metric, (sides, rows))) in self
+            .metrics
             .iter()
             .zip(grid::places(n, PANEL_HEIGHT))
             .enumerate()
         {
-            let values = figure.points.iter().flat_map(|p| {
+            let values = metric.points.iter().flat_map(|p| {
                 let measured = p.repeats.values.iter().map(|v| v.at_least());
                 let interval = p.interval.into_iter().flat_map(|(low, high)| [low, high]);
                 measured.chain(p.repeats.published).chain(interval)
             });
             let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
             // Of things that are counted less than one is nothing.
-            let apart = if Unit::of(&figure.key) == Unit::Count {
+            let apart = if Unit::of(&metric.key) == Unit::Count {
                 low + 1.0
             } else {
                 low
@@ -226,17 +226,17 @@ impl Sketch for Trend {
             let rows = (rows.0 + LINE, rows.1);
             let panel = Panel::new(body, sides, rows, x, Scale::between(low, high));
             panel.axes("", "")?;
-            let (of, what) = figure.lines();
+            let (of, what) = metric.lines();
             let above = rows.0 - 30;
             write(body, (sides.0, above - LINE), &of, &Words::bold())?;
             write(body, (sides.0, above), &what, &Words::soft())?;
             let last = grid::is_last_row(i, n);
             panel.x_axis(if last { "session, by time" } else { "" }, true)?;
-            if let Some(published) = figure.points.iter().find_map(|p| p.repeats.published) {
+            if let Some(published) = metric.points.iter().find_map(|p| p.repeats.published) {
                 let ends = [(1.0, published), (self.started.len() as f64, published)];
                 panel.line(&ends, Mark::Dash, INK)?;
             }
-            for point in &figure.points {
+            for point in &metric.points {
                 let x = (point.session + 1) as f64;
                 if let Some((low, high)) = point.interval {
                     let ends = [panel.at(x, low), panel.at(x, high)];
@@ -249,10 +249,10 @@ impl Sketch for Trend {
                     [point.repeats.values.first(), point.repeats.values.last()]
                 {
                     let ends = [panel.at(x, low.at_least()), panel.at(x, high.at_least())];
-                    line(body, &ends, Mark::Line, figure.colour, 6)?;
+                    line(body, &ends, Mark::Line, metric.colour, 6)?;
                 }
                 let median = panel.at(x, point.repeats.median.at_least());
-                spot(body, median, Mark::Circle, figure.colour)?;
+                spot(body, median, Mark::Circle, metric.colour)?;
             }
         }
         Ok(())

@@ -1,14 +1,14 @@
 //! What a trend shows: the declared metrics in each session, and how each compares with the sessions before.
 
-use super::figures::Repeats;
 use super::material::{Material, RunMaterial};
+use super::metrics::Repeats;
 use compare::baseline::NIGHTS;
 use compare::metrics::Declared;
 use compare::rank;
 use compare::side;
-use results::judge::{Amount, Figures};
+use results::judge::{Amount, Values};
 
-/// One-sided level of each end of an interval: 95 % in all, for that figure alone.
+/// One-sided level of each end of an interval: 95 % in all, for that metric alone.
 const LEVEL: f64 = 0.025;
 
 /// A session.
@@ -18,20 +18,20 @@ pub(super) struct Point {
     pub session: usize,
     /// Its runs.
     pub repeats: Repeats,
-    /// The interval of its change, on the figure's own scale.
+    /// The interval of its change, on the metric's own scale.
     pub interval: Option<(f64, f64)>,
     /// Its change against the sessions before and that change's interval, as shares.
     pub change: Option<(f64, Option<(f64, f64)>)>,
 }
 
-/// Arms and figures to show: the declared metrics; where none is, each team's makespan or a 95th percentile of its.
+/// Arms and metrics to show: the declared metrics; where none is, each team's makespan or a 95th percentile of its.
 pub(super) fn chosen(last: &Material, experiment: &str) -> Vec<(String, String)> {
     let declared = Declared::own().ok();
     let metrics = declared.as_ref().map_or(&[][..], |d| d.of(experiment));
     let mut all = Vec::new();
     for metric in metrics {
         let arms = last.arms().into_iter().filter(|arm| metric.counts_in(arm));
-        all.extend(arms.map(|arm| (arm.to_owned(), metric.figure.clone())));
+        all.extend(arms.map(|arm| (arm.to_owned(), metric.metric.clone())));
     }
     if !all.is_empty() {
         return all;
@@ -52,15 +52,15 @@ pub(super) fn chosen(last: &Material, experiment: &str) -> Vec<(String, String)>
     all
 }
 
-/// A figure in each session that has it.
+/// A metric in each session that has it.
 pub(super) fn points(sessions: &[&Material], arm: &str, key: &str) -> Vec<Point> {
     let mut before: Vec<Vec<Amount>> = Vec::new();
     let mut points = Vec::new();
     for (session, material) in sessions.iter().enumerate() {
         let runs = || material.runs.iter().filter(|r| r.summary.arm == arm);
-        let figures = runs().map(|r| side::figures(&r.summary, &r.run.records));
-        let mut values: Vec<Amount> = figures
-            .filter_map(|f: Figures| f.get(key).copied())
+        let metrics = runs().map(|r| side::metrics(&r.summary, &r.run.records));
+        let mut values: Vec<Amount> = metrics
+            .filter_map(|f: Values| f.get(key).copied())
             .collect();
         values.sort_by(Amount::order);
         let Some(median) = values.get(values.len().saturating_sub(1) / 2).copied() else {
@@ -69,13 +69,13 @@ pub(super) fn points(sessions: &[&Material], arm: &str, key: &str) -> Vec<Point>
         let recent = before.iter().rev().take(NIGHTS).flatten();
         let base: Vec<Amount> = recent.copied().collect();
         let against = against(&base, &values, median);
-        let (team, figure) = key.split_once('.').unwrap_or(("", key));
+        let (team, metric) = key.split_once('.').unwrap_or(("", key));
         points.push(Point {
             session,
             repeats: Repeats {
                 median,
                 values: values.clone(),
-                published: runs().find_map(|r| r.published(team, figure)),
+                published: runs().find_map(|r| r.published(team, metric)),
             },
             interval: against.and_then(|(base, _, ends)| {
                 ends.map(|(low, high)| (base * (1.0 + low), base * (1.0 + high)))

@@ -1,7 +1,7 @@
 //! What was published, experiment by experiment, so that a reader finds each of the article's numbers: also those that no
 //! run at hand has measured.
 //!
-//! The figures come from the experiment files that are part of this program.
+//! The metrics come from the experiment files that are part of this program.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::charts::names::{Unit, words};
 use plan::expect::Published;
 use plan::{self, Experiment};
 
-/// What stands where a figure would have been measured.
+/// What stands where a metric would have been measured.
 const NOT_RUN: &str = "not run";
 
 /// The same where the run was tried.
@@ -28,7 +28,7 @@ pub struct Told {
     pub title: String,
     /// What it does, and what was published.
     pub description: String,
-    /// Figures of arms that did not run.
+    /// Values of arms that did not run.
     pub rows: Vec<Row>,
 }
 
@@ -57,12 +57,12 @@ pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
     };
     let ran = material.arms();
     let stands = |p: &Published| {
-        let (team, figure, value) = words_of(p);
+        let (team, metric, value) = words_of(p);
         let mut rows = tables
             .iter()
             .filter(|t| p.arm.as_ref().is_none_or(|arm| *arm == t.arm))
             .flat_map(|t| &t.published);
-        rows.any(|r| r.team == team && r.figure == figure && r.published.as_ref() == Some(&value))
+        rows.any(|r| r.team == team && r.metric == metric && r.published.as_ref() == Some(&value))
     };
     let mut missing: Vec<ArmTable> = Vec::new();
     for published in experiment.expect.published.iter().filter(|p| !stands(p)) {
@@ -111,7 +111,7 @@ pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
         let rows = experiment.expect.published.iter().map(|published| {
             let mut row = row(published, NOT_RUN);
             if let Some(arm) = &published.arm {
-                row.figure = format!("{arm}: {}", row.figure);
+                row.metric = format!("{arm}: {}", row.metric);
             }
             row
         });
@@ -137,7 +137,7 @@ fn at_another_size(material: &Material, published: &Published) -> String {
     format!("{measured}, at another size or pace")
 }
 
-/// Team, figure and value in words.
+/// Team, metric and value in words.
 fn words_of(published: &Published) -> (String, String, String) {
     let key = published.key();
     let value = Unit::of(&key).print(published.value);
@@ -145,10 +145,10 @@ fn words_of(published: &Published) -> (String, String, String) {
 }
 
 fn row(published: &Published, measured: &str) -> Row {
-    let (team, figure, value) = words_of(published);
+    let (team, metric, value) = words_of(published);
     Row {
         team,
-        figure,
+        metric,
         measured: measured.to_owned(),
         published: Some(value),
         ratio: None,

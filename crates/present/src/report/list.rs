@@ -9,7 +9,7 @@ use crate::charts::text::{clean, secs, short, to_the_second};
 use results::run_folder::{RunSummary, Session, Summary, sessions};
 
 /// Lists the sessions that [`sessions::below`] finds in `root`, the latest first: time, experiment, HAMi, disturbed, headline
-/// figure. A folder that can't be read gets a line that says why.
+/// metric. A folder that can't be read gets a line that says why.
 ///
 /// # Errors
 /// If `root` can't be read.
@@ -81,13 +81,13 @@ fn row(root: &Path, Session { dir, summary }: &Session) -> Vec<String> {
 /// Arms that a headline names.
 const ARMS: usize = 3;
 
-/// The first run's makespans; where nothing has an end, where requests landed that machines were cleared for; else how many
+/// The first run's makespans; where nothing has an end, where requests placed that machines were cleared for; else how many
 /// requests were bound, of whole machines where there were any.
 fn headline(summary: &Summary) -> String {
     let Some(run) = summary.runs.first() else {
         return "no run ended".into();
     };
-    let working = run.tenants.iter().filter(|t| t.experiments > 0);
+    let working = run.tenants.iter().filter(|t| t.submitted > 0);
     let makespans: Vec<String> = working
         .filter_map(|t| Some(format!("{} {}", t.name, secs(t.makespan_secs?))))
         .take(3)
@@ -96,12 +96,12 @@ fn headline(summary: &Summary) -> String {
         return makespans.join(", ");
     }
     let cleared = summary.arms.iter().filter_map(|arm| {
-        let right = arm.landings.as_ref()?.right;
+        let right = arm.placements.as_ref()?.right;
         Some(format!("{} {} of {}", arm.name, right.count, right.of))
     });
     let cleared: Vec<String> = cleared.take(ARMS).collect();
     if !cleared.is_empty() {
-        return format!("landed right: {}", cleared.join(", "));
+        return format!("placed right: {}", cleared.join(", "));
     }
     let mut first: Vec<&RunSummary> = Vec::new();
     for run in &summary.runs {

@@ -3,7 +3,7 @@
 //! In: folders of sessions. Out: text. Everything said is computed from the folders; nothing is fetched, run or changed.
 //!
 //! - [`findings`]: what a session found, in plain sentences
-//! - [`tables`]: its figures beside the published ones
+//! - [`tables`]: its metrics beside the published ones
 //! - [`article`]: what was published, also where nothing was measured
 //! - [`played`]: what was played on its machines, and not measured
 //! - [`soak`]: what restarted over the hours of one that went on for a set time

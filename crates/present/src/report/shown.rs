@@ -92,12 +92,12 @@ fn plain_table(columns: &[&str], rows: &[&[String]]) -> String {
 fn text_table(table: &ArmTable) -> String {
     let mut text = Table::new();
     text.load_style(presets::ASCII_MARKDOWN);
-    text.set_header(["team", "figure", "measured", "published", "÷ published"]);
+    text.set_header(["team", "metric", "measured", "published", "÷ published"]);
     for row in &table.all {
         let right = |s: &str| Cell::new(clean(s)).set_alignment(CellAlignment::Right);
         text.add_row([
             Cell::new(clean(&row.team)),
-            Cell::new(clean(&row.figure)),
+            Cell::new(clean(&row.metric)),
             right(&row.measured),
             right(row.published.as_deref().unwrap_or("-")),
             right(row.ratio.as_deref().unwrap_or("-")),

@@ -1,21 +1,21 @@
-//! A session's figures as rows: measured, published, ratio.
+//! A session's metrics as rows: measured, published, ratio.
 
 use serde::Serialize;
 
 use super::played::played;
 use crate::charts::Material;
-use crate::charts::figures::Repeats;
 use crate::charts::material::RunMaterial;
+use crate::charts::metrics::Repeats;
 use crate::charts::names::{Unit, words, words_with};
 use plan::DataPlanePlan;
 
-/// A figure of a team in an arm.
+/// A metric of a team in an arm.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Team.
     pub team: String,
-    /// The figure in words.
-    pub figure: String,
+    /// The metric in words.
+    pub metric: String,
     /// The median over repeats, with its unit and the range.
     pub measured: String,
     /// What was published, with its unit.
@@ -33,13 +33,13 @@ pub struct ArmTable {
     pub runs: usize,
     /// What was played on its machines, where anything was.
     pub played: Option<String>,
-    /// Figures that were published.
+    /// Values that were published.
     pub published: Vec<Row>,
-    /// Every figure.
+    /// Every metric.
     pub all: Vec<Row>,
 }
 
-/// Figures of every team.
+/// Values of every team.
 const ALWAYS: [&str; 10] = [
     "makespan_secs",
     "ideal_secs",
@@ -53,7 +53,7 @@ const ALWAYS: [&str; 10] = [
     "card_seconds_ideal",
 ];
 
-/// Figures of every class of request.
+/// Values of every class of request.
 const BY_CLASS: [&str; 13] = [
     "bound_count",
     "bound_p50_secs",
@@ -144,7 +144,7 @@ fn rows(material: &Material, arm: &str) -> Vec<Row> {
             .filter(|r| r.is_finite());
         rows.push(Row {
             team: String::new(),
-            figure: words(key),
+            metric: words(key),
             measured: measured.unwrap_or_else(|| "not measured".into()),
             published: Some(Unit::of(key).print(*value)),
             ratio: ratio.map(|r| format!("{r:.3}")),
@@ -153,10 +153,10 @@ fn rows(material: &Material, arm: &str) -> Vec<Row> {
     rows
 }
 
-/// How names of figures end that are out of something: requests bound.
+/// How names of metrics end that are out of something: requests bound.
 const BOUND: &str = "bound_count";
 
-/// What was measured of a figure, with what it is out of.
+/// What was measured of a metric, with what it is out of.
 pub(super) fn measured(material: &Material, arm: &str, team: &str, key: &str) -> Option<String> {
     let unit = Unit::of(key);
     let repeats = Repeats::of(material, arm, team, key)?;
@@ -187,7 +187,7 @@ fn row(material: &Material, arm: &str, team: &str, key: &str) -> Option<Row> {
     }
     Some(Row {
         team: team.to_owned(),
-        figure: words_with(key, data_plane(material, arm).is_some()),
+        metric: words_with(key, data_plane(material, arm).is_some()),
         measured: measured(material, arm, team, key).unwrap_or_else(|| "not measured".into()),
         published: published.map(|p| unit.print(p)),
         ratio: repeats.and_then(|r| r.ratio()).map(|r| format!("{r:.3}")),

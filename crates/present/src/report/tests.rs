@@ -16,7 +16,7 @@ fn report(script: &Script) -> String {
 }
 
 #[test]
-fn a_report_has_the_published_figures_and_says_what_ran() {
+fn a_report_has_the_published_metrics_and_says_what_ran() {
     let html = report(&Script {
         disturbed: vec![Disturbance {
             kind: "late-submit".into(),
@@ -48,14 +48,14 @@ fn a_report_has_the_published_figures_and_says_what_ran() {
 
 /// A reader of the article finds each of its numbers, whatever ran.
 #[test]
-fn every_published_figure_is_there_and_says_where_nothing_ran() {
+fn every_published_metric_is_there_and_says_where_nothing_ran() {
     let html = report(&Script {
         folder: "placement",
         experiment: "placement",
         edit: |plan| plan.tenants.iter_mut().for_each(|t| t.published.clear()),
         ..Script::default()
     });
-    // Measured, of an arm that ran, of other experiments; figures and what only their descriptions say.
+    // Measured, of an arm that ran, of other experiments; metrics and what only their descriptions say.
     for published in [
         "34.57 s",
         "9.73 s",

@@ -33,7 +33,7 @@ pub const ROWS: [(&str, Value); 6] = [
 
 /// A row's cell; empty for a team that paid nothing.
 pub fn cell(bill: &Bill, value: Value) -> String {
-    match bill.stops() {
+    match bill.evictions() {
         0 => NOTHING.into(),
         _ => value(bill),
     }

@@ -56,7 +56,7 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
 }
 
 fn teams_table(run: &RunSummary, plan: &Plan) -> String {
-    let tenants: Vec<&TenantSummary> = run.tenants.iter().filter(|t| t.experiments > 0).collect();
+    let tenants: Vec<&TenantSummary> = run.tenants.iter().filter(|t| t.submitted > 0).collect();
     let dedicated = tenants
         .iter()
         .find(|t| t.name == "dedicated")
@@ -70,11 +70,11 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
             .map(|t| Cell::new(&t.name).set_alignment(CellAlignment::Right)),
     );
     table.set_header(header);
-    let published = |tenant: &TenantSummary, figure: &str| {
+    let published = |tenant: &TenantSummary, metric: &str| {
         plan.tenants
             .iter()
             .find(|t| t.name == tenant.name)
-            .and_then(|t| t.published.get(figure).copied())
+            .and_then(|t| t.published.get(metric).copied())
     };
     let mut row = |label: &str, value: &dyn Fn(&TenantSummary) -> String| {
         let values: Vec<String> = tenants.iter().map(|t| value(t)).collect();
@@ -179,12 +179,9 @@ fn experiments(team: &TenantSummary, plan: &Plan) -> String {
     let mut groups = own.into_iter().flat_map(TenantPlan::groups);
     // Work without an end is not left over when the run ends.
     if groups.any(|group| group.run_secs.is_none()) {
-        format!("{} ({}, endless)", team.experiments, team.failed)
+        format!("{} ({}, endless)", team.submitted, team.failed)
     } else {
-        format!(
-            "{} ({}, {})",
-            team.experiments, team.failed, team.unfinished
-        )
+        format!("{} ({}, {})", team.submitted, team.failed, team.unfinished)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::table::{NOTHING, percentile};
 use results::run_folder::{FailedRun, Summary};
 
-/// Renders what the session's runs say together: for each arm its figures over the repeats beside those published, and
+/// Renders what the session's runs say together: for each arm its metrics over the repeats beside those published, and
 /// whether the published shape was seen.
 #[must_use]
 pub fn verdicts(session: &Summary) -> String {
@@ -19,19 +19,19 @@ pub fn verdicts(session: &Summary) -> String {
             if arm.runs == 1 { "" } else { "s" }
         );
         for (name, published) in &arm.published {
-            let measured = arm.figures.get(name).map_or(NOTHING.into(), |figure| {
+            let measured = arm.metrics.get(name).map_or(NOTHING.into(), |metric| {
                 if arm.runs == 1 {
-                    percentile(figure.median)
+                    percentile(metric.median)
                 } else {
                     let [median, min, max] =
-                        [figure.median, figure.min, figure.max].map(percentile);
+                        [metric.median, metric.min, metric.max].map(percentile);
                     format!("{median} ({min} to {max})")
                 }
             });
             let _ = writeln!(text, "  {name}: measured {measured}, published {published}");
         }
-        if let Some(landings) = &arm.landings {
-            let _ = writeln!(text, "  {}", landings.sentence());
+        if let Some(placements) = &arm.placements {
+            let _ = writeln!(text, "  {}", placements.sentence());
         }
         for claim in &arm.claims {
             let mark = match claim.holds {
@@ -75,8 +75,8 @@ mod tests {
         let arm = ArmSummary {
             name: "spread".into(),
             runs: 3,
-            figures: [("small.bound_p95_secs".into(), Spread { median, min, max })].into(),
-            landings: None,
+            metrics: [("small.bound_p95_secs".into(), Spread { median, min, max })].into(),
+            placements: None,
             published: [("small.bound_p95_secs".into(), 4.97)].into(),
             shape_holds: Some(false),
             reason: String::new(),

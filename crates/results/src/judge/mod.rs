@@ -1,48 +1,48 @@
-//! Whether an experiment's published shape was seen again: figures of each arm over its repeats, and the predicates of
+//! Whether an experiment's published shape was seen again: metrics of each arm over its repeats, and the predicates of
 //! the experiment file over them.
 //!
-//! In: [`Expect`], run summaries and records. Out: [`ArmSummary`]s. Pure; it never rounds, tunes or drops a figure: what
+//! In: [`Expect`], run summaries and records. Out: [`ArmSummary`]s. Pure; it never rounds, tunes or drops a metric: what
 //! is not known well enough to judge gives no verdict, and says why.
 
 mod binomial;
-mod figures;
+mod evictions;
 mod interval;
-mod landings;
+mod metrics;
+mod placements;
 mod poisson;
 mod shape;
 mod stalls;
-mod stops;
 
 use std::collections::BTreeMap;
 
-use crate::run_folder::{ArmSummary, Landing, Record, RunSummary, Spread};
+use crate::run_folder::{ArmSummary, Placement, Record, RunSummary, Spread};
 use plan::expect::{Expect, Shape};
 
-pub use figures::{Amount, Figures, figures, key as figure_name};
-pub use landings::landings;
+pub use evictions::{bill, evictions, who_pays};
+pub use metrics::{Amount, Values, key as metric_key, metrics};
+pub use placements::placements;
 pub use poisson::interval as count_interval;
 pub use stalls::stalls;
-pub use stops::{bill, stops, who_pays};
 
-/// A run with its figures.
+/// A run with its metrics.
 #[derive(Debug, Clone)]
 pub struct Judged {
     /// Arm.
     pub arm: String,
-    /// Its figures.
-    pub figures: Figures,
-    /// Its landings.
-    pub landings: Vec<Landing>,
+    /// Its metrics.
+    pub metrics: Values,
+    /// Its placements.
+    pub placements: Vec<Placement>,
 }
 
 impl Judged {
-    /// Takes a run's figures. `records` are the run's own.
+    /// Takes a run's metrics. `records` are the run's own.
     #[must_use]
     pub fn new(run: &RunSummary, records: &[Record]) -> Self {
         Self {
             arm: run.arm.clone(),
-            figures: figures(run, records),
-            landings: run.landings.clone(),
+            metrics: metrics(run, records),
+            placements: run.placements.clone(),
         }
     }
 }
@@ -56,36 +56,36 @@ pub fn arms(expect: &Expect, runs: &[Judged]) -> Vec<ArmSummary> {
             names.push(&run.arm);
         }
     }
-    let medians: BTreeMap<&str, Figures> = names
+    let medians: BTreeMap<&str, Values> = names
         .iter()
         .map(|&name| {
-            let of: Vec<&Figures> = runs
+            let of: Vec<&Values> = runs
                 .iter()
                 .filter(|r| r.arm == name)
-                .map(|r| &r.figures)
+                .map(|r| &r.metrics)
                 .collect();
-            (name, figures::medians(&of))
+            (name, metrics::medians(&of))
         })
         .collect();
     names
         .iter()
         .map(|&name| {
-            let of: Vec<&Figures> = runs
+            let of: Vec<&Values> = runs
                 .iter()
                 .filter(|r| r.arm == name)
-                .map(|r| &r.figures)
+                .map(|r| &r.metrics)
                 .collect();
-            let landings: Vec<&[Landing]> = runs
+            let placements: Vec<&[Placement]> = runs
                 .iter()
                 .filter(|r| r.arm == name)
-                .map(|r| r.landings.as_slice())
+                .map(|r| r.placements.as_slice())
                 .collect();
             let (shape_holds, claims) = shape::judge(expect, name, &medians);
             ArmSummary {
                 name: name.to_owned(),
                 runs: u32::try_from(of.len()).unwrap_or(u32::MAX),
-                figures: spreads(&of),
-                landings: landings::of_arm(&landings),
+                metrics: spreads(&of),
+                placements: placements::of_arm(&placements),
                 published: published(expect, name),
                 shape_holds,
                 reason: shape::reason(shape_holds, &claims),
@@ -125,8 +125,8 @@ pub fn meaning(expect: &Expect, arms: &[ArmSummary]) -> String {
     }
 }
 
-fn spreads(runs: &[&Figures]) -> BTreeMap<String, Spread> {
-    let medians = figures::medians(runs);
+fn spreads(runs: &[&Values]) -> BTreeMap<String, Spread> {
+    let medians = metrics::medians(runs);
     let keys = medians.keys().cloned();
     keys.map(|key| {
         let mut values: Vec<Amount> = runs
@@ -135,7 +135,7 @@ fn spreads(runs: &[&Figures]) -> BTreeMap<String, Spread> {
             .collect();
         values.sort_by(Amount::order);
         let spread = Spread {
-            // `medians` has the key, so at least one run has the figure.
+            // `medians` has the key, so at least one run has the metric.
             median: medians[&key].into(),
             min: values[0].into(),
             max: values[values.len() - 1].into(),
@@ -153,7 +153,7 @@ fn published(expect: &Expect, arm: &str) -> BTreeMap<String, f64> {
     of_arm
         .map(|p| {
             (
-                figures::key(&p.tenant, p.class.as_deref(), p.figure),
+                metrics::key(&p.tenant, p.class.as_deref(), p.metric),
                 p.value,
             )
         })

@@ -1,17 +1,17 @@
-//! The predicates of an experiment file over an arm's figures.
+//! The predicates of an experiment file over an arm's metrics.
 
 use std::collections::BTreeMap;
 
 use super::binomial;
-use super::figures::{Amount, Figures, key};
+use super::metrics::{Amount, Values, key};
 use crate::run_folder::Claim;
-use plan::expect::{Expect, Figure, FigureRef, Predicate, Requests, Within};
+use plan::expect::{Expect, Metric, MetricRef, Predicate, Requests, Within};
 
 /// Judges the shapes that are declared for `arm`: whether all hold (`None`: not known), and each with its reason.
 pub fn judge(
     expect: &Expect,
     arm: &str,
-    medians: &BTreeMap<&str, Figures>,
+    medians: &BTreeMap<&str, Values>,
 ) -> (Option<bool>, Vec<Claim>) {
     let claims: Vec<Claim> = expect
         .shape
@@ -56,14 +56,14 @@ fn predicate(
     expect: &Expect,
     predicate: &Predicate,
     arm: &str,
-    medians: &BTreeMap<&str, Figures>,
+    medians: &BTreeMap<&str, Values>,
 ) -> (Option<bool>, String) {
-    let find = |of: &FigureRef| {
+    let find = |of: &MetricRef| {
         let arm = of.arm.as_deref().unwrap_or(arm);
-        let name = key(&of.tenant, of.class.as_deref(), of.figure);
+        let name = key(&of.tenant, of.class.as_deref(), of.metric);
         let amount = medians
             .get(arm)
-            .and_then(|figures| figures.get(&name))
+            .and_then(|metrics| metrics.get(&name))
             .copied();
         amount.ok_or_else(|| format!("there is no {name} of arm {arm}"))
     };
@@ -72,7 +72,7 @@ fn predicate(
             let name = key(
                 &within.of.tenant,
                 within.of.class.as_deref(),
-                within.of.figure,
+                within.of.metric,
             );
             let (holds, reason) = between(&name, amount, within.at_least, within.at_most);
             match too_few(expect, within, amount, arm, medians) {
@@ -99,30 +99,30 @@ fn too_few(
     within: &Within,
     seen: Amount,
     arm: &str,
-    medians: &BTreeMap<&str, Figures>,
+    medians: &BTreeMap<&str, Values>,
 ) -> Option<String> {
-    use Figure::{LandedFree, LandedNever, LandedRight, LandedWrong, NotLandedRight};
-    let amiss = [NotLandedRight, LandedFree, LandedWrong, LandedNever];
+    use Metric::{NotPlacedRight, PlacedFree, PlacedNever, PlacedRight, PlacedWrong};
+    let amiss = [NotPlacedRight, PlacedFree, PlacedWrong, PlacedNever];
     let (team, at_least) = (&within.of.tenant, within.at_least?);
-    if !amiss.contains(&within.of.figure) || seen.at_least() >= at_least {
+    if !amiss.contains(&within.of.metric) || seen.at_least() >= at_least {
         return None;
     }
-    let figures = medians.get(within.of.arm.as_deref().unwrap_or(arm))?;
+    let metrics = medians.get(within.of.arm.as_deref().unwrap_or(arm))?;
     // Counts of requests, each far below 2³².
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let count = |figure| {
-        let amount = figures.get(&key(team, None, figure));
+    let count = |metric| {
+        let amount = metrics.get(&key(team, None, metric));
         amount.map_or(0, |a| a.at_least() as u32)
     };
-    let of = count(LandedRight) + count(NotLandedRight);
-    let (_, high) = binomial::interval(count(within.of.figure), of);
+    let of = count(PlacedRight) + count(NotPlacedRight);
+    let (_, high) = binomial::interval(count(within.of.metric), of);
     let published = expect
         .published
         .iter()
         .filter(|p| p.tenant == *team && p.arm.as_deref().is_none_or(|own| own == arm));
-    let share = published.filter_map(|p| match p.figure {
-        Figure::LandedElsewhereShare => Some(p.value),
-        Figure::LandedRightShare => Some(1.0 - p.value),
+    let share = published.filter_map(|p| match p.metric {
+        Metric::PlacedElsewhereShare => Some(p.value),
+        Metric::PlacedRightShare => Some(1.0 - p.value),
         _ => None,
     });
     let allowed = format!("of {of} requests, which still allows {:.0} %", high * 100.0);
@@ -165,11 +165,11 @@ fn between(
 
 fn quotient(of: Amount, to: Amount) -> Result<Amount, String> {
     match (of, to) {
-        (_, Amount::Is(0.0)) => Err("the figure to compare with is 0".into()),
+        (_, Amount::Is(0.0)) => Err("the metric to compare with is 0".into()),
         (Amount::Is(of), Amount::Is(to)) => Ok(Amount::Is(of / to)),
         (Amount::Over(of), Amount::Is(to)) => Ok(Amount::Over(of / to)),
         (_, Amount::Over(to)) => Err(format!(
-            "the figure to compare with is only known to exceed {to}"
+            "the metric to compare with is only known to exceed {to}"
         )),
     }
 }
@@ -178,9 +178,9 @@ fn quotient(of: Amount, to: Amount) -> Result<Amount, String> {
 fn unbound(
     of: &Requests,
     arm: &str,
-    medians: &BTreeMap<&str, Figures>,
+    medians: &BTreeMap<&str, Values>,
 ) -> Result<(f64, f64), String> {
-    let figures = medians
+    let metrics = medians
         .get(arm)
         .ok_or_else(|| format!("arm {arm} did not run"))?;
     let name = |what: &str| match &of.class {
@@ -189,10 +189,10 @@ fn unbound(
     };
     let find = |what: &str| {
         let name = name(what);
-        figures
+        metrics
             .get(&name)
             .map(|a| a.at_least())
             .ok_or_else(|| format!("there is no {name} of arm {arm}"))
     };
-    Ok((find("bound_count")?, find(super::figures::SUBMITTED)?))
+    Ok((find("bound_count")?, find(super::metrics::SUBMITTED)?))
 }

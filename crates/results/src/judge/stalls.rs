@@ -44,7 +44,7 @@ fn attributed(stalls: &[Stall], exits: &[ComponentExit]) -> Vec<StallSummary> {
         .collect()
 }
 
-/// Submit to bound of the experiments whose wait met a stall, and of the others.
+/// Submit to bound of the Jobs whose wait met a stall, and of the others.
 fn latencies(stalls: &[Stall], records: &[Record], end_secs: f64) -> (Latency, Latency) {
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for record in records.iter().filter(|r| r.intended_secs >= 0.0) {

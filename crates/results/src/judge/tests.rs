@@ -1,4 +1,4 @@
-//! Shapes over hand-made figures, those that fail above all.
+//! Shapes over hand-made metrics, those that fail above all.
 
 use super::*;
 use plan::expect::Expect;
@@ -8,11 +8,11 @@ fn expect(shape: &str) -> Expect {
         .expect("a valid expectation")
 }
 
-fn run(arm: &str, figures: &[(&str, Amount)]) -> Judged {
+fn run(arm: &str, metrics: &[(&str, Amount)]) -> Judged {
     Judged {
         arm: arm.into(),
-        landings: Vec::new(),
-        figures: figures
+        placements: Vec::new(),
+        metrics: metrics
             .iter()
             .map(|(name, amount)| ((*name).to_owned(), *amount))
             .collect(),
@@ -26,16 +26,16 @@ fn verdict(shape: &str, runs: &[Judged]) -> (Option<bool>, String) {
 }
 
 const SHARED_WITHIN_3_PERCENT: &str = r#"{ "claim": "as fast", "holds": { "ratio": {
-    "of": { "tenant": "shared", "figure": "makespan_secs" },
-    "to": { "tenant": "dedicated", "figure": "makespan_secs" },
+    "of": { "tenant": "shared", "metric": "makespan_secs" },
+    "to": { "tenant": "dedicated", "metric": "makespan_secs" },
     "at_least": 0.97, "at_most": 1.03 } } }"#;
 
 fn makespans(dedicated: f64, shared: f64) -> Judged {
-    let figures = [
+    let metrics = [
         ("dedicated.makespan_secs", Amount::Is(dedicated)),
         ("shared.makespan_secs", Amount::Is(shared)),
     ];
-    run("default", &figures)
+    run("default", &metrics)
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn repeats_are_judged_at_their_median_and_shown_with_their_range() {
     let all = arms(&expect(SHARED_WITHIN_3_PERCENT), &runs);
     assert_eq!(all[0].runs, 3);
     assert_eq!(all[0].shape_holds, Some(true));
-    let spread = all[0].figures["shared.makespan_secs"];
+    let spread = all[0].metrics["shared.makespan_secs"];
     let secs = |p| match p {
         crate::run_folder::Percentile::Secs(secs) => secs,
         other => panic!("{other:?}"),
@@ -80,11 +80,11 @@ fn what_it_means_is_said_only_where_every_shape_holds() {
         ..expect(SHARED_WITHIN_3_PERCENT)
     };
     let said = |shared| {
-        let figures = [
+        let metrics = [
             ("dedicated.makespan_secs", Amount::Is(100.0)),
             ("shared.makespan_secs", shared),
         ];
-        meaning(&expect, &arms(&expect, &[run("default", &figures)]))
+        meaning(&expect, &arms(&expect, &[run("default", &metrics)]))
     };
     assert_eq!(said(Amount::Is(101.0)), "share");
     assert!(said(Amount::Is(120.0)).contains("not all"));
@@ -92,7 +92,7 @@ fn what_it_means_is_said_only_where_every_shape_holds() {
 }
 
 #[test]
-fn a_figure_that_is_missing_gives_no_verdict() {
+fn a_metric_that_is_missing_gives_no_verdict() {
     let unfinished = run("default", &[("dedicated.makespan_secs", Amount::Is(460.0))]);
     let (holds, reason) = verdict(SHARED_WITHIN_3_PERCENT, &[unfinished]);
     assert_eq!(holds, None);
@@ -102,8 +102,8 @@ fn a_figure_that_is_missing_gives_no_verdict() {
 #[test]
 fn a_censored_percentile_counts_for_what_it_is_known_to_exceed() {
     let shape = r#"{ "claim": "slower", "arms": ["binpack"], "holds": { "ratio": {
-        "of": { "tenant": "large", "class": "whole-card", "figure": "bound_p95_secs" },
-        "to": { "tenant": "large", "class": "whole-card", "figure": "bound_p95_secs", "arm": "spread" },
+        "of": { "tenant": "large", "class": "whole-card", "metric": "bound_p95_secs" },
+        "to": { "tenant": "large", "class": "whole-card", "metric": "bound_p95_secs", "arm": "spread" },
         "at_least": 3 } } }"#;
     let p95 = |arm, amount| run(arm, &[("large.whole-card.bound_p95_secs", amount)]);
     let with =
@@ -128,11 +128,11 @@ fn bound_requests_are_counted_against_those_submitted() {
     let all = r#"{ "claim": "all", "holds": { "all-bound": { "tenant": "large", "class": "whole-machine" } } }"#;
     let some = r#"{ "claim": "some", "holds": { "some-unbound": { "tenant": "large", "class": "whole-machine" } } }"#;
     let bound = |n| {
-        let figures = [
+        let metrics = [
             ("large.whole-machine.bound_count", Amount::Is(n)),
             ("large.whole-machine.submitted_count", Amount::Is(5.0)),
         ];
-        [run("spread", &figures)]
+        [run("spread", &metrics)]
     };
     assert_eq!(verdict(all, &bound(5.0)).0, Some(true));
     assert_eq!(verdict(all, &bound(4.0)).0, Some(false));
@@ -144,11 +144,11 @@ fn bound_requests_are_counted_against_those_submitted() {
 fn one_broken_shape_breaks_the_arm_and_an_arm_without_shapes_has_no_verdict() {
     let two = format!(
         r#"{SHARED_WITHIN_3_PERCENT}, {{ "claim": "never evicted", "holds": {{ "within": {{
-            "of": {{ "tenant": "shared", "figure": "evictions" }}, "at_most": 0 }} }} }}"#
+            "of": {{ "tenant": "shared", "metric": "evictions" }}, "at_most": 0 }} }} }}"#
     );
     let mut evicted = makespans(100.0, 100.0);
     evicted
-        .figures
+        .metrics
         .insert("shared.evictions".into(), Amount::Is(2.0));
     assert_eq!(verdict(&two, &[evicted]).0, Some(false));
     let elsewhere = SHARED_WITHIN_3_PERCENT.replace(r#""holds""#, r#""arms": ["lent"], "holds""#);

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 /// Event of a line: the clearing has begun; nothing has been changed yet.
 pub const CHOSEN: &str = "chosen";
-/// Event of a line: a task was told to stop.
-pub const STOPPED: &str = "stopped";
-/// Event of a line: a task was told to stop, and whether it will is not known.
-pub const STOP_UNANSWERED: &str = "stop-unanswered";
+/// Event of a line: a task was told to end.
+pub const EVICTED: &str = "stopped";
+/// Event of a line: a task was told to end, and whether it will is not known.
+pub const EVICTION_UNANSWERED: &str = "stop-unanswered";
 /// Event of a line: the machine is its request's, and only its request's.
 pub const HANDED_OVER: &str = "handed-over";
 
@@ -21,7 +21,7 @@ pub const LANDED: &str = "landed";
 pub const FAILED: &str = "failed";
 /// Event of a line: the machine is as it was before the clearing.
 pub const PUT_BACK: &str = "put-back";
-/// Event of a line: a task that was told to stop by way of its Workload queues again.
+/// Event of a line: a task that was told to end by way of its Workload queues again.
 pub const REACTIVATED: &str = "reactivated";
 
 /// One decision.
@@ -34,13 +34,13 @@ pub struct Decision {
     /// Which clearing; none for what concerns the clearer itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clearing: Option<ClearingRef>,
-    /// UID of the pod that was told to stop, of [`STOPPED`] and [`STOP_UNANSWERED`].
+    /// UID of the pod that was told to end, of [`EVICTED`] and [`EVICTION_UNANSWERED`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub victim_uid: Option<String>,
-    /// Its namespace, of [`STOPPED`] and [`REACTIVATED`].
+    /// Its namespace, of [`EVICTED`] and [`REACTIVATED`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub victim_namespace: Option<String>,
-    /// Its Workload, if it was stopped by way of it, of [`STOPPED`] and [`REACTIVATED`].
+    /// Its Workload, if it was evicted by way of it, of [`EVICTED`] and [`REACTIVATED`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
 }
@@ -113,11 +113,11 @@ mod tests {
         let unanswered = read(Event::StopUnanswered {
             victim: victim.clone(),
         });
-        assert_eq!(unanswered.event, STOP_UNANSWERED);
+        assert_eq!(unanswered.event, EVICTION_UNANSWERED);
         assert_eq!(unanswered.victim_uid.as_deref(), Some("v1"));
-        let stopped = read(Event::Stopped { victim });
-        assert_eq!(stopped.event, STOPPED);
-        assert_eq!(stopped.victim_uid.as_deref(), Some("v1"));
+        let evicted = read(Event::Stopped { victim });
+        assert_eq!(evicted.event, EVICTED);
+        assert_eq!(evicted.victim_uid.as_deref(), Some("v1"));
         let again = read(Event::Reactivated {
             victim_namespace: "vision".into(),
             workload: "job-hold-1a2b3".into(),

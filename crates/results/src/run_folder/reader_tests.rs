@@ -36,7 +36,7 @@ fn usage(secs: f64) -> UsageRow {
         admitted_cards: 8,
         bound_cards: 8,
         running_cards: 0,
-        pending_experiments: 3,
+        pending_jobs: 3,
         borrowed_cards: 0.0,
         lent_cards: 2.5,
     }
@@ -290,7 +290,7 @@ fn a_clearer_s_decisions_are_read_as_far_as_they_go_and_missed_where_there_shoul
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("clearer-1");
     let mut info = info();
-    info.plan.clearer = serde_json::from_str(r#"{"stops": ["vision"]}"#).unwrap();
+    info.plan.clearer = serde_json::from_str(r#"{"evicts": ["vision"]}"#).unwrap();
     RunWriter::create(&folder, &info).unwrap();
     let run = Run::load(&folder).unwrap();
     assert!(run.decisions.is_empty());

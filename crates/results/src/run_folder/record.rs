@@ -1,4 +1,4 @@
-//! The record of one experiment (Job or bare pod) and its attempts: a line of `jobs.jsonl`.
+//! The record of one Job (or bare pod) and its attempts: a line of `jobs.jsonl`.
 //!
 //! All `*_secs` stamps are seconds since the run's clock started (negative before it: background work), on the
 //! monotonic clock of the harness; those named `*_audit_secs` are kube-apiserver's own microsecond stamps brought to
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use plan::{DataPlane, Request, Via};
 
-/// How an experiment ended.
+/// How a Job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -39,9 +39,9 @@ pub enum AttemptEnd {
 }
 
 impl AttemptEnd {
-    /// Whether the attempt was stopped before it had come to its own end.
+    /// Whether the attempt was evicted before it had come to its own end.
     #[must_use]
-    pub fn is_stop(self) -> bool {
+    pub fn is_eviction(self) -> bool {
         matches!(self, Self::Preempted | Self::Evicted)
     }
 }
@@ -112,9 +112,9 @@ impl Attempt {
         self.reserved_secs.is_some() && self.released_secs.is_none()
     }
 
-    /// When its work was stopped: the order to stop, and the pod's end where that was not seen.
+    /// When its work was ended: the order to end, and the pod's end where that was not seen.
     #[must_use]
-    pub fn stopped_secs(&self) -> Option<f64> {
+    pub fn evicted_secs(&self) -> Option<f64> {
         self.told_secs.or(self.ended_secs)
     }
 
@@ -125,7 +125,7 @@ impl Attempt {
     }
 }
 
-/// One experiment.
+/// One Job or bare pod.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// Team.
@@ -204,7 +204,7 @@ impl Record {
     }
 }
 
-/// Spans of an experiment's life whose latencies are recorded.
+/// Spans of a Job's life whose latencies are recorded.
 ///
 /// All but `pod`, `bind`, `start`, `prepare`, `stop` and `release` begin at the intended submit time, so that a late harness or a stalled
 /// API server is not hidden (no coordinated omission).
@@ -240,7 +240,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Every phase, in the order of an experiment's life.
+    /// Every phase, in the order of a Job's life.
     pub const ALL: [Self; 12] = [
         Self::Reserve,
         Self::Admit,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::landings::Landing;
-use super::stops::{Bill, Stop};
+use super::evictions::{Bill, Eviction};
+use super::placements::Placement;
 use super::storage::{StallLatency, StallSummary, Storage};
 
 /// One run: one cluster bring-up of one arm and repeat.
@@ -26,7 +26,7 @@ pub struct RunSummary {
     pub observed_secs: f64,
     /// Faults of host or harness that the experiment did not ask for.
     pub disturbed: Vec<Disturbance>,
-    /// Each team's figures.
+    /// Each team's metrics.
     pub tenants: Vec<TenantSummary>,
     /// Restarts of each supervised component.
     pub restarts: BTreeMap<String, u32>,
@@ -52,10 +52,10 @@ pub struct RunSummary {
     pub unplaced: Vec<Unplaced>,
     /// Whole-machine requests that the node clearer answered for, in order of submission; empty without a clearer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub landings: Vec<Landing>,
-    /// Every attempt that was stopped for others, in order of time.
+    pub placements: Vec<Placement>,
+    /// Every attempt that was evicted, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stops: Vec<Stop>,
+    pub evictions: Vec<Eviction>,
     /// Card-seconds of the whole cluster on which no pod was bound, over the observation; null in a run of an older headroom.
     #[serde(default)]
     pub idle_card_seconds: Option<f64>,
@@ -127,23 +127,23 @@ pub struct FreeCards {
 pub struct Disturbance {
     /// Kind, e.g. `late-submit`, `clock-jump`, `lost-evidence`, `overloaded`, `interrupted`.
     pub kind: String,
-    /// What was seen, with its figure.
+    /// What was seen, with its metric.
     pub detail: String,
     /// What to do about it.
     pub remedy: String,
 }
 
-/// A team's figures.
+/// A team's metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantSummary {
     /// Name.
     pub name: String,
-    /// From the run's clock starting to the team's last experiment seen done; null if any is unfinished.
+    /// From the run's clock starting to the team's last Job seen done; null if any is unfinished.
     pub makespan_secs: Option<f64>,
     /// Makespan of the ideal list schedule of its timeline on its cards, without a control plane.
     pub ideal_secs: Option<f64>,
     /// Experiments submitted or due.
-    pub experiments: u32,
+    pub submitted: u32,
     /// Of these, failed or refused.
     pub failed: u32,
     /// Of these, not done when the observation ended.
@@ -170,14 +170,14 @@ pub struct CardSeconds {
     pub bound: f64,
     /// Pod running → pod ended.
     pub running: f64,
-    /// Useful work begun → its own end or the order to stop. Only in a run with a data plane.
+    /// Useful work begun → its own end or its eviction. Only in a run with a data plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub useful: Option<f64>,
     /// Of admitted, on quota of other teams.
     pub borrowed: f64,
     /// Own quota used by other teams of the cohort.
     pub lent: f64,
-    /// Cards × run time of every experiment of the timeline.
+    /// Cards × run time of every Job of the timeline.
     pub ideal: f64,
 }
 
@@ -225,7 +225,7 @@ pub struct Accuracy {
     pub relists: u32,
     /// Times a watch broke and was taken up again where it broke: nothing lost, but some stamps late.
     pub interruptions: u32,
-    /// Stamps of the records that must exist (the experiment was done) but were not seen.
+    /// Stamps of the records that must exist (the Job was done) but were not seen.
     pub missing_stamps: u32,
     /// Bindings in the audit log that no record matched, or the reverse.
     pub unmatched_bindings: u32,

@@ -37,7 +37,7 @@ pub struct UsageRow {
     /// On running pods.
     pub running_cards: u32,
     /// Experiments without quota (or, for bare pods, not bound).
-    pub pending_experiments: u32,
+    pub pending_jobs: u32,
     /// Of the admitted, above its nominal quota.
     pub borrowed_cards: f64,
     /// Its unused nominal quota that others of its cohort hold; shared out in proportion, so not always whole.
@@ -46,7 +46,7 @@ pub struct UsageRow {
 
 impl CsvRow for UsageRow {
     const HEADER: &'static str = "secs,tenant,quota_cards,admitted_cards,bound_cards,running_cards,\
-                                  pending_experiments,borrowed_cards,lent_cards";
+                                  pending_jobs,borrowed_cards,lent_cards";
 
     fn to_csv(&self) -> String {
         format!(
@@ -57,7 +57,7 @@ impl CsvRow for UsageRow {
             self.admitted_cards,
             self.bound_cards,
             self.running_cards,
-            self.pending_experiments,
+            self.pending_jobs,
             Short(self.borrowed_cards),
             Short(self.lent_cards),
         )
@@ -72,7 +72,7 @@ impl CsvRow for UsageRow {
             admitted_cards: columns.next()?,
             bound_cards: columns.next()?,
             running_cards: columns.next()?,
-            pending_experiments: columns.next()?,
+            pending_jobs: columns.next()?,
             borrowed_cards: columns.next()?,
             lent_cards: columns.next()?,
         };

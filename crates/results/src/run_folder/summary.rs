@@ -6,7 +6,7 @@ use plan::HamiSource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::landings::Landings;
+use super::placements::Placements;
 use super::run_summary::{Percentile, RunSummary};
 use super::soak::Soak;
 
@@ -30,7 +30,7 @@ pub struct Summary {
     pub hami: HamiSource,
     /// Timeline compression.
     pub compress: f64,
-    /// True for a `--quick` first look, whose figures are not comparable with a full run.
+    /// True for a `--quick` first look, whose metrics are not comparable with a full run.
     pub quick: bool,
     /// False until the session has ended in order; one that was interrupted, crashed or had a failed run stays false.
     pub complete: bool,
@@ -70,23 +70,23 @@ pub struct ArmSummary {
     pub name: String,
     /// Runs.
     pub runs: u32,
-    /// Its figures by name: `<team>.<figure>` or `<team>.<class>.<figure>`.
-    pub figures: BTreeMap<String, Spread>,
-    /// Where whole-machine requests landed that a machine was cleared for, over all runs together; null without any.
+    /// Its metrics by name: `<team>.<metric>` or `<team>.<class>.<metric>`.
+    pub metrics: BTreeMap<String, Spread>,
+    /// Where whole-machine requests placed that a machine was cleared for, over all runs together; null without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub landings: Option<Landings>,
-    /// Published figures, by the same names.
+    pub placements: Option<Placements>,
+    /// Published metrics, by the same names.
     pub published: BTreeMap<String, f64>,
     /// Whether every shape declared for the arm holds; null: none is, or one cannot be judged.
     pub shape_holds: Option<bool>,
-    /// The verdict in one sentence, with the figures it rests on.
+    /// The verdict in one sentence, with the metrics it rests on.
     pub reason: String,
     /// The shapes one by one.
     pub claims: Vec<Claim>,
 }
 
-/// A figure over the repeats of an arm. Of an even number of runs the median is the lower of the two in the middle; of
-/// landings, which are rare events, it is what all runs have together.
+/// A metric over the repeats of an arm. Of an even number of runs the median is the lower of the two in the middle; of
+/// placements, which are rare events, it is what all runs have together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
     /// Median.
@@ -104,7 +104,7 @@ pub struct Claim {
     pub claim: String,
     /// Whether it holds; null: cannot be judged.
     pub holds: Option<bool>,
-    /// The figures it rests on.
+    /// The metrics it rests on.
     pub reason: String,
 }
 

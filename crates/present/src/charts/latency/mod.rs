@@ -9,9 +9,9 @@ use plotters::prelude::*;
 
 use self::curve::{Curve, curves};
 use super::canvas::{Key, Sketch};
-use super::figures::tails;
 use super::grid::{self, Place};
 use super::material::Material;
+use super::metrics::tails;
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;

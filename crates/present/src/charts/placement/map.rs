@@ -37,8 +37,8 @@ pub(super) struct Arm {
 pub(super) struct Node {
     /// Cards in use by their UUID: colour, and whether only parts of it are.
     pub used: BTreeMap<String, (RGBColor, bool)>,
-    /// Whether a whole machine landed on it by the observation's end.
-    pub landed: bool,
+    /// Whether a whole machine placed on it by the observation's end.
+    pub placed: bool,
 }
 
 const CARDS: usize = CARDS_PER_NODE as usize;
@@ -100,7 +100,7 @@ pub(super) fn arm(material: &Material, run: &RunMaterial) -> Option<Arm> {
                 continue;
             };
             if whole_machine && bound <= run.summary.observed_secs {
-                node.landed = true;
+                node.placed = true;
                 arm.placed += 1;
             }
             if bound <= moment_secs && attempt.ended_secs.is_none_or(|end| end > moment_secs) {
@@ -186,7 +186,7 @@ impl Arm {
                     colour,
                 )?;
             }
-            if node.landed {
+            if node.placed {
                 spot(
                     body,
                     (left + cell / 2, bottom - per_row / 2),

@@ -95,7 +95,7 @@ impl Sketch for Placement {
         keys.push(Key::new(
             Mark::Diamond,
             INK,
-            "a whole machine landed here later",
+            "a whole machine placed here later",
         ));
         keys
     }

@@ -7,13 +7,13 @@ use compare::{Row, Verdict};
 use results::judge::Amount;
 use results::run_folder::Percentile;
 
-/// A row in words: figure, baseline, new, change, interval, limit, p, verdict.
+/// A row in words: metric, baseline, new, change, interval, limit, p, verdict.
 #[must_use]
 pub fn cells(row: &Row) -> [String; 8] {
     [
-        in_full(&row.figure),
-        value(&row.figure, row.base_median, &row.base),
-        value(&row.figure, row.new_median, &row.new),
+        in_full(&row.metric),
+        value(&row.metric, row.base_median, &row.base),
+        value(&row.metric, row.new_median, &row.new),
         change(row),
         interval(row),
         limit(row),
@@ -23,7 +23,7 @@ pub fn cells(row: &Row) -> [String; 8] {
     .map(|text| clean(&text))
 }
 
-/// A number in the figure's unit.
+/// A number in the metric's unit.
 pub(super) fn number(key: &str, v: f64) -> String {
     match Unit::of(key) {
         Unit::Count if v.fract() != 0.0 => format!("{v:.2}"),
@@ -64,7 +64,7 @@ pub(super) fn change(row: &Row) -> String {
     let text = match (row.change, row.difference) {
         (Some(share), _) => signed_percent(share),
         (None, Some(0.0)) => "0".into(),
-        (None, Some(difference)) => signed(&row.figure, difference),
+        (None, Some(difference)) => signed(&row.metric, difference),
         (None, None) => return "?".into(),
     };
     if row.at_least {
@@ -80,7 +80,7 @@ fn interval(row: &Row) -> String {
             if row.interval.relative {
                 signed_percent(v)
             } else {
-                signed(&row.figure, v)
+                signed(&row.metric, v)
             }
         })
     };
@@ -100,7 +100,7 @@ pub(super) fn limit(row: &Row) -> String {
         None => "",
     };
     let percent = row.limit_percent.map(|l| format!("{sign}{l} %"));
-    let absolute = row.limit.map(|l| match Unit::of(&row.figure) {
+    let absolute = row.limit.map(|l| match Unit::of(&row.metric) {
         Unit::Secs => format!("{sign}{}", secs(l)),
         _ => format!("{sign}{l}"),
     });

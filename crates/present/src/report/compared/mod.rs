@@ -21,12 +21,12 @@ const HEADLINE: usize = 3;
 /// How a comparison is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// For the terminal; with every figure if so.
+    /// For the terminal; with every metric if so.
     Terminal {
-        /// Show the figures that are not declared, too.
+        /// Show the metrics that are not declared, too.
         all: bool,
     },
-    /// As Markdown, with every figure.
+    /// As Markdown, with every metric.
     Markdown,
 }
 
@@ -66,13 +66,13 @@ pub fn text(of: &Comparison, style: Style) -> String {
         let all = style != Style::Terminal { all: false };
         if all && !rest.is_empty() {
             lines.push(String::new());
-            lines.push("For information, each by itself at 95 %; figures that are the same in every run are left out:".into());
+            lines.push("For information, each by itself at 95 %; metrics that are the same in every run are left out:".into());
             lines.push(String::new());
             lines.extend(table(&rest, false, markdown));
         } else if !rest.is_empty() {
             lines.push(format!(
                 "{} not declared: --all shows them",
-                count(rest.len() as u64, "other figure")
+                count(rest.len() as u64, "other metric")
             ));
         }
     }
@@ -135,7 +135,7 @@ fn side(name: &str, facts: &SideFacts, markdown: bool) -> String {
     )
 }
 
-/// Whether anything of it is worth a line: a figure that is one and the same in all runs is not.
+/// Whether anything of it is worth a line: a metric that is one and the same in all runs is not.
 fn changed(row: &Row) -> bool {
     let mut values = row.base.iter().chain(&row.new);
     let first = values.next();
@@ -145,7 +145,7 @@ fn changed(row: &Row) -> bool {
 fn table(rows: &[Row], declared: bool, markdown: bool) -> Vec<String> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
-    let mut header = vec!["figure", "baseline", "new", "change", "interval"];
+    let mut header = vec!["metric", "baseline", "new", "change", "interval"];
     if declared {
         header.extend(["limit", "p", "verdict"]);
     }
@@ -157,7 +157,7 @@ fn table(rows: &[Row], declared: bool, markdown: bool) -> Vec<String> {
             } else {
                 text
             };
-            // The figure's name and the verdict are words, all between are numbers.
+            // The metric's name and the verdict are words, all between are numbers.
             let side = if (1..7).contains(&i) {
                 CellAlignment::Right
             } else {
@@ -189,7 +189,7 @@ pub fn verdict(of: &Comparison) -> String {
             };
             format!(
                 "{of_arm}{} {} (limit {})",
-                in_full(&row.figure),
+                in_full(&row.metric),
                 change(row),
                 limit(row)
             )

@@ -43,7 +43,7 @@ pub fn power_text(of: &Power) -> String {
         }),
     ]);
     for metric in &of.metrics {
-        let key = &metric.figure;
+        let key = &metric.metric;
         text += &format!(
             "\n\n{}: median {}, {} to {} in the runs; {}.\n",
             in_full(key),
@@ -56,7 +56,7 @@ pub fn power_text(of: &Power) -> String {
             let found = s
                 .detection
                 .iter()
-                .find(|d| d.arm == metric.arm && d.figure == metric.figure);
+                .find(|d| d.arm == metric.arm && d.metric == metric.metric);
             found.map(|d| d.found.clone())
         };
         let Some(first) = of.shapes.first().and_then(own) else {

@@ -2,8 +2,8 @@
 
 use super::super::tables::data_plane;
 use crate::charts::Material;
-use crate::charts::figures::Repeats;
 use crate::charts::material::RunMaterial;
+use crate::charts::metrics::Repeats;
 use crate::charts::payment::bills;
 use crate::charts::text::{count, percent, secs, thousands, times, whole};
 use results::judge::Amount;
@@ -30,14 +30,14 @@ impl<'a> Arm<'a> {
     pub fn of(material: &'a Material, name: &'a str) -> Self {
         let run = material.runs.iter().find(|r| r.summary.arm == name);
         let teams = run.into_iter().flat_map(RunMaterial::working).map(|t| {
-            let figure = |key: &str| Repeats::of(material, name, &t.name, key);
-            let number = |key: &str| match figure(key)?.median {
+            let metric = |key: &str| Repeats::of(material, name, &t.name, key);
+            let number = |key: &str| match metric(key)?.median {
                 Amount::Is(v) if v > 0.0 => Some(v),
                 _ => None,
             };
             Team {
                 name: t.name.clone(),
-                makespan: figure("makespan_secs"),
+                makespan: metric("makespan_secs"),
                 ideal_secs: number("ideal_secs"),
                 reserved: number("card_seconds_reserved"),
                 admitted: number("card_seconds_admitted"),
@@ -58,7 +58,7 @@ impl<'a> Arm<'a> {
             self.cards(),
             self.control_plane(),
             self.unbound(),
-            self.landings(),
+            self.placements(),
             self.evictions(),
             self.restarts(),
         ];
@@ -202,12 +202,12 @@ impl<'a> Arm<'a> {
         })
     }
 
-    fn landings(&self) -> Option<String> {
+    fn placements(&self) -> Option<String> {
         let arms = self.material.session.summary.arms.iter();
-        let landings = arms
+        let placements = arms
             .filter(|a| a.name == self.name)
-            .find_map(|a| a.landings.as_ref())?;
-        Some(format!("{}.", landings.sentence()))
+            .find_map(|a| a.placements.as_ref())?;
+        Some(format!("{}.", placements.sentence()))
     }
 
     fn evictions(&self) -> Option<String> {
@@ -244,7 +244,7 @@ impl<'a> Arm<'a> {
                 .fold(0.0, |a, b| a + b)
         };
         Some(format!(
-            "{} in {}{whose}: work stopped so that others could run. In the first run {} card-seconds of it were lost, and \
+            "{} in {}{whose}: work evicted so that others could run. In the first run {} card-seconds of it were lost, and \
              it then waited for {} card-seconds.",
             count(u64::from(all), "eviction"),
             count(runs().count() as u64, "run"),

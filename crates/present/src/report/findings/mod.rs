@@ -1,4 +1,4 @@
-//! What a session found, in plain sentences computed from its figures.
+//! What a session found, in plain sentences computed from its metrics.
 //!
 //! - [`arm`]: what one of its arms found
 

@@ -1,4 +1,4 @@
-//! The HTML file: findings first, then figures, pictures, warnings and what it takes to run it again.
+//! The HTML file: findings first, then metrics, pictures, warnings and what it takes to run it again.
 //!
 //! - [`part`]: a session as the template sees it
 
@@ -8,7 +8,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
-use self::part::{Figure, Part};
+use self::part::{Metric, Part};
 use super::article::{self, Told};
 use super::{ReportError, WithEarlier, compared};
 use crate::charts::text::{clean, percent};
@@ -53,9 +53,9 @@ pub fn html(
     let elsewhere: Vec<Told> = article::elsewhere(&materials);
     let all: Vec<Material> = materials.into_iter().chain(earlier).collect();
     let over = trends(&all);
-    let over: Vec<Figure> = over
+    let over: Vec<Metric> = over
         .iter()
-        .map(|(_, c)| Figure::of(c.as_ref()))
+        .map(|(_, c)| Metric::of(c.as_ref()))
         .collect::<Result<_, _>>()?;
     let compared: Vec<Compared> = with_earlier.comparisons.iter().map(in_words).collect();
     let mut environment = Environment::new();

@@ -34,7 +34,7 @@ pub(super) struct Part {
     /// Whether the shapes below were published, and not only claimed by an experiment's file.
     published: bool,
     verdicts: Vec<Verdict>,
-    figures: Vec<Figure>,
+    metrics: Vec<Metric>,
     calls: Vec<Calls>,
     warnings: Vec<Warning>,
     health_columns: [&'static str; 8],
@@ -52,7 +52,7 @@ pub(super) struct Part {
 
 /// A chart.
 #[derive(Debug, Serialize)]
-pub(super) struct Figure {
+pub(super) struct Metric {
     title: String,
     svg: String,
 }
@@ -92,9 +92,9 @@ impl Part {
     pub fn of(material: &Material) -> Result<Self, DrawError> {
         let summary = &material.session.summary;
         let info = material.runs.first().map(|r| &r.run.info);
-        let figures = charts(material)
+        let metrics = charts(material)
             .iter()
-            .map(|c| Figure::of(c.as_ref()))
+            .map(|c| Metric::of(c.as_ref()))
             .collect::<Result<_, _>>()?;
         let told = article::experiment(&summary.experiment);
         let (title, description) = told.map_or_else(Default::default, |e| (e.title, e.description));
@@ -118,7 +118,7 @@ impl Part {
             tables,
             published: article::was_published(material),
             verdicts: verdicts(material),
-            figures,
+            metrics,
             calls: calls(material),
             warnings: warnings(material),
             health_columns: health::COLUMNS,
@@ -150,7 +150,7 @@ impl Part {
     }
 }
 
-impl Figure {
+impl Metric {
     /// Draws a chart.
     ///
     /// # Errors

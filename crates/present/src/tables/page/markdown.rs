@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use super::rows::sentence;
-use super::{FigureRow, Page, Part, State, verdicts};
+use super::{MetricRow, Page, Part, State, verdicts};
 use crate::tables::table::percentile;
 use results::run_folder::Percentile;
 
@@ -110,8 +110,8 @@ fn write(part: &Part, text: &mut String) {
         let _ = writeln!(text, "- {}{why}", state(part));
         return;
     }
-    if !part.figures.is_empty() {
-        let _ = writeln!(text, "{}\n", figures(&part.figures));
+    if !part.metrics.is_empty() {
+        let _ = writeln!(text, "{}\n", metrics(&part.metrics));
     }
     for row in &part.claims {
         let verdict = match row.holds {
@@ -148,10 +148,10 @@ fn write(part: &Part, text: &mut String) {
     }
 }
 
-fn figures(rows: &[FigureRow]) -> Table {
+fn metrics(rows: &[MetricRow]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header(["arm", "figure", "published", "measured", "÷", ""]);
+    table.set_header(["arm", "metric", "published", "measured", "÷", ""]);
     for row in rows {
         let measured = row
             .measured
@@ -170,7 +170,7 @@ fn figures(rows: &[FigureRow]) -> Table {
         };
         table.add_row([
             Cell::new(&row.arm),
-            Cell::new(&row.figure),
+            Cell::new(&row.metric),
             number(row.published),
             number(measured),
             number(ratio),

@@ -1,9 +1,9 @@
-//! One page over several experiments: each published figure and each claim, what was measured, whether it holds.
+//! One page over several experiments: each published metric and each claim, what was measured, whether it holds.
 //!
 //! In: experiments, what was ordered, how each ended. Out: a [`Page`], as JSON and as Markdown. Pure. What could not be judged
 //! stands on the page with the reason; nothing is left out.
 //!
-//! - [`rows`]: figures and claims of one experiment
+//! - [`rows`]: metrics and claims of one experiment
 //! - [`markdown`]: the page as text
 
 mod markdown;
@@ -125,21 +125,21 @@ pub struct Part {
     pub failed: Vec<FailedRun>,
     /// What disturbed it: run, kind, detail.
     pub disturbed: Vec<[String; 3]>,
-    /// Every published figure, for each arm it was published for.
-    pub figures: Vec<FigureRow>,
+    /// Every published metric, for each arm it was published for.
+    pub metrics: Vec<MetricRow>,
     /// Every claim, for each arm it is about.
     pub claims: Vec<ClaimRow>,
     /// What it means for a user, if every claim held.
     pub meaning: String,
 }
 
-/// A published figure beside the measured one.
+/// A published metric beside the measured one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FigureRow {
+pub struct MetricRow {
     /// Arm.
     pub arm: String,
-    /// Figure.
-    pub figure: String,
+    /// Metric.
+    pub metric: String,
     /// What was published.
     pub published: f64,
     /// Median of what was measured; null with the reason in `note`.
@@ -159,7 +159,7 @@ pub struct ClaimRow {
     pub claim: String,
     /// Whether it holds; null: not judged.
     pub holds: Option<bool>,
-    /// The figures it rests on, or why it was not judged.
+    /// The metrics it rests on, or why it was not judged.
     pub reason: String,
 }
 
@@ -265,7 +265,7 @@ fn part(input: &Input<'_>) -> Part {
             .unwrap_or(u32::MAX),
         failed: summary.map(|s| s.failed.clone()).unwrap_or_default(),
         disturbed: disturbed.collect(),
-        figures: rows::figures(input),
+        metrics: rows::metrics(input),
         claims: rows::claims(input),
         meaning: summary.map(|s| s.meaning.clone()).unwrap_or_default(),
     }

@@ -1,27 +1,27 @@
-//! Figures and claims of one experiment: as the experiment declares them, with what its session has for each.
+//! Values and claims of one experiment: as the experiment declares them, with what its session has for each.
 
-use super::{ClaimRow, FigureRow, Input, Outcome};
+use super::{ClaimRow, Input, MetricRow, Outcome};
 use crate::charts::text::{first_and_last, short};
 use plan::Order;
 use plan::{Arm, Plan};
-use results::judge::figure_name;
+use results::judge::metric_key;
 use results::run_folder::run_summary::cut::COMPONENT_LOST;
 use results::run_folder::{ArmSummary, Summary};
 
-/// Every published figure, for each arm it was published for.
-pub fn figures(input: &Input<'_>) -> Vec<FigureRow> {
+/// Every published metric, for each arm it was published for.
+pub fn metrics(input: &Input<'_>) -> Vec<MetricRow> {
     let mut rows = Vec::new();
     for published in &input.experiment.expect.published {
-        let name = figure_name(
+        let name = metric_key(
             &published.tenant,
             published.class.as_deref(),
-            published.figure,
+            published.metric,
         );
         let of_arm = |arm: &&Arm| published.arm.as_ref().is_none_or(|own| *own == arm.name);
         let arms = input.experiment.arms.iter().filter(of_arm);
         // One that was published for no arm by name is about those that run unasked.
         for arm in arms.filter(|arm| published.arm.is_some() || !arm.on_request) {
-            let spread = summary_of(input, &arm.name).and_then(|of| of.figures.get(&name));
+            let spread = summary_of(input, &arm.name).and_then(|of| of.metrics.get(&name));
             let comparable = |order: &Order| order.expect.published.contains(published);
             let comparable = input.order.is_ok_and(comparable);
             let note = match spread {
@@ -30,9 +30,9 @@ pub fn figures(input: &Input<'_>) -> Vec<FigureRow> {
                 Some(_) => not_comparable(input),
             };
             let runs = summary_of(input, &arm.name).map_or(0, |of| of.runs);
-            rows.push(FigureRow {
+            rows.push(MetricRow {
                 arm: arm.name.clone(),
-                figure: name.clone(),
+                metric: name.clone(),
                 published: published.value,
                 measured: spread.map(|s| s.median),
                 range: spread.filter(|_| runs > 1).map(|s| [s.min, s.max]),

@@ -20,15 +20,15 @@ fn order(experiment: &Experiment, overrides: &Overrides) -> Order {
 
 /// A run of `quota-unit` in which so many Jobs of 8 cards held quota at once.
 fn judged(arm: &str, at_once: f64) -> Judged {
-    let figure = |name: &str, value| (format!("research.{name}"), judge::Amount::Is(value));
+    let metric = |name: &str, value| (format!("research.{name}"), judge::Amount::Is(value));
     Judged {
         arm: arm.into(),
-        figures: [
-            figure("admitted_at_once", at_once),
-            figure("admitted_cards_at_once", 8.0 * at_once),
+        metrics: [
+            metric("admitted_at_once", at_once),
+            metric("admitted_cards_at_once", 8.0 * at_once),
         ]
         .into(),
-        landings: Vec::new(),
+        placements: Vec::new(),
     }
 }
 
@@ -89,15 +89,15 @@ fn ended_with(runs: &[(&str, f64)], failed: &[&str], order: &Order) -> Outcome {
 }
 
 #[test]
-fn each_published_figure_and_each_claim_has_a_row_with_what_was_measured() {
+fn each_published_metric_and_each_claim_has_a_row_with_what_was_measured() {
     let page = page(&Overrides::default(), |o| {
         Some(ended_with(&ALL_ARMS, &[], o))
     });
     let part = &page.experiments[0];
     assert_eq!(part.state, State::Done);
-    assert_eq!((part.figures.len(), page.verdicts()), (3, [4, 0, 0]));
-    let cards = &part.figures[1];
-    assert_eq!(cards.figure, "research.admitted_cards_at_once");
+    assert_eq!((part.metrics.len(), page.verdicts()), (3, [4, 0, 0]));
+    let cards = &part.metrics[1];
+    assert_eq!(cards.metric, "research.admitted_cards_at_once");
     assert_eq!(cards.measured, Some(Percentile::Secs(24.0)));
     let text = page.markdown();
     assert!(!text.contains("QUICK") && !text.contains("Not complete"));
@@ -120,7 +120,7 @@ fn an_arm_that_failed_takes_only_its_own_rows_and_says_why() {
     let part = &page.experiments[0];
     assert_eq!(part.state, State::Failed);
     assert_eq!(page.verdicts(), [3, 0, 1]);
-    assert_eq!(part.figures[0].note, part.claims[0].reason);
+    assert_eq!(part.metrics[0].note, part.claims[0].reason);
     assert!(
         part.claims[0]
             .reason
@@ -190,7 +190,7 @@ fn what_has_not_begun_or_could_not_be_written_stands_there_with_the_reason() {
 }
 
 #[test]
-fn at_another_size_figures_are_shown_but_not_held_against_what_was_published() {
+fn at_another_size_metrics_are_shown_but_not_held_against_what_was_published() {
     let experiment = plan::load("rate-limit").unwrap();
     let small = |nodes| Overrides {
         nodes: Some(nodes),
@@ -201,16 +201,16 @@ fn at_another_size_figures_are_shown_but_not_held_against_what_was_published() {
         let order = order(&experiment, overrides);
         let mut ended = ended(&order, &[("raised-spread", 1.0)], &[]);
         let name = "requests.whole-card.bound_p95_secs".to_owned();
-        let known = *ended.summary.arms[0].figures.values().next().unwrap();
-        ended.summary.arms[0].figures.insert(name.clone(), known);
+        let known = *ended.summary.arms[0].metrics.values().next().unwrap();
+        ended.summary.arms[0].metrics.insert(name.clone(), known);
         let outcome = Outcome::Ended(Box::new(ended));
         let page = Page::new(&[Input {
             experiment: &experiment,
             order: Ok(&order),
             outcome: Some(&outcome),
         }]);
-        let mut rows = page.experiments[0].figures.iter();
-        let of = rows.find(|r| r.arm == "raised-spread" && r.figure == name);
+        let mut rows = page.experiments[0].metrics.iter();
+        let of = rows.find(|r| r.arm == "raised-spread" && r.metric == name);
         of.unwrap().note.clone()
     };
     assert_eq!(note(&small(10)), "nothing was published for 10 machines");
@@ -218,13 +218,13 @@ fn at_another_size_figures_are_shown_but_not_held_against_what_was_published() {
 }
 
 #[test]
-fn a_size_that_changes_nothing_of_a_team_leaves_its_figures_comparable() {
+fn a_size_that_changes_nothing_of_a_team_leaves_its_metrics_comparable() {
     let overrides = Overrides {
         nodes: Some(10),
         ..Overrides::default()
     };
     let page = page(&overrides, |o| Some(ended_with(&ALL_ARMS, &[], o)));
-    let row = &page.experiments[0].figures[0];
+    let row = &page.experiments[0].metrics[0];
     assert_eq!(row.measured, Some(Percentile::Secs(3.0)));
     assert_eq!(row.note, "", "the team does not scale");
     assert_eq!(page.verdicts(), [4, 0, 0], "claims are about any size");

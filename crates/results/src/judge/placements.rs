@@ -1,13 +1,13 @@
-//! Where whole-machine requests landed: the clearer's decisions and the pods' records brought together by request and
+//! Where whole-machine requests placed: the clearer's decisions and the pods' records brought together by request and
 //! machine, and what that amounts to over an arm's runs.
 
 use jiff::Timestamp;
 
 use super::binomial;
-use super::figures::{Amount, Figures, key};
+use super::metrics::{Amount, Values, key};
 use crate::run_folder::decision::{CHOSEN, ClearingRef, FAILED, HANDED_OVER, LANDED, PUT_BACK};
-use crate::run_folder::{Decision, Landed, Landing, LandingCounts, Landings, Record, Share};
-use plan::expect::Figure;
+use crate::run_folder::{Decision, Placed, Placement, PlacementCounts, Placements, Record, Share};
+use plan::expect::Metric;
 use plan::{CARDS_PER_NODE, ClearerPlan};
 
 /// A pod's end is seen by the watch up to this long after the scheduler knew of it, on a busy machine.
@@ -16,22 +16,27 @@ const SEEN_LATE_SECS: f64 = 1.0;
 /// The whole-machine requests of the teams that the clearer does not stop, in order of submission. `zero` is the
 /// wall-clock time at which the run's clock started.
 #[must_use]
-pub fn landings(
+pub fn placements(
     clearer: &ClearerPlan,
     records: &[Record],
     decisions: &[Decision],
     zero: Timestamp,
-) -> Vec<Landing> {
+) -> Vec<Placement> {
     let whole = |r: &&Record| r.request.cards == CARDS_PER_NODE && r.request.gpumem_mib.is_none();
-    let asks = |r: &&Record| !clearer.stops.contains(&r.tenant);
+    let asks = |r: &&Record| !clearer.evicts.contains(&r.tenant);
     records
         .iter()
         .filter(|r| whole(r) && asks(r))
-        .map(|record| landing(record, records, decisions, zero))
+        .map(|record| placement(record, records, decisions, zero))
         .collect()
 }
 
-fn landing(record: &Record, all: &[Record], decisions: &[Decision], zero: Timestamp) -> Landing {
+fn placement(
+    record: &Record,
+    all: &[Record],
+    decisions: &[Decision],
+    zero: Timestamp,
+) -> Placement {
     let own = decisions.iter().filter_map(|d| {
         let clearing = d.clearing.as_ref()?;
         is_for(clearing, record).then_some((d, clearing))
@@ -55,20 +60,20 @@ fn landing(record: &Record, all: &[Record], decisions: &[Decision], zero: Timest
         let at = a.bind_secs()?;
         Some((at, a.node.as_ref()?))
     });
-    let landed = match (bound, cleared) {
-        (None, _) => Landed::Never,
-        (Some(_), None) => Landed::Unaided,
-        (Some((_, node)), Some(cleared)) if node == cleared => Landed::Right,
+    let placed = match (bound, cleared) {
+        (None, _) => Placed::Never,
+        (Some(_), None) => Placed::Unaided,
+        (Some((_, node)), Some(cleared)) if node == cleared => Placed::Right,
         (Some((at, node)), Some(_)) => {
             let cleared = is_being_cleared(node, at, decisions, zero);
             if cleared || is_held(node, at, record, all) {
-                Landed::Wrong
+                Placed::Wrong
             } else {
-                Landed::Free
+                Placed::Free
             }
         }
     };
-    Landing {
+    Placement {
         tenant: record.tenant.clone(),
         name: record.name.clone(),
         cleared_node: cleared.cloned(),
@@ -77,7 +82,7 @@ fn landing(record: &Record, all: &[Record], decisions: &[Decision], zero: Timest
         handed_over_secs: handed_over.map(|(secs, _)| secs),
         node: bound.map(|(_, node)| node.clone()),
         bound_secs: bound.map(|(at, _)| at),
-        landed,
+        placed,
     }
 }
 
@@ -127,59 +132,59 @@ fn is_for(clearing: &ClearingRef, record: &Record) -> bool {
     clearing.namespace == record.tenant && (of_pod() || of_workload())
 }
 
-/// A team's landings in one run, by figure.
-pub(super) fn put(all: &mut Figures, team: &str, landings: &[&Landing]) {
-    let counts = LandingCounts::of(landings);
+/// A team's placements in one run, by metric.
+pub(super) fn put(all: &mut Values, team: &str, placements: &[&Placement]) {
+    let counts = PlacementCounts::of(placements);
     put_counts(all, team, counts);
     if let Some(secs) = counts.clearing_p50_secs {
-        all.insert(key(team, None, Figure::ClearingP50Secs), Amount::Is(secs));
+        all.insert(key(team, None, Metric::ClearingP50Secs), Amount::Is(secs));
     }
 }
 
-fn put_counts(all: &mut Figures, team: &str, counts: LandingCounts) {
-    let mut put = |figure, value| all.insert(key(team, None, figure), Amount::Is(value));
-    put(Figure::LandedRight, f64::from(counts.right));
-    put(Figure::LandedFree, f64::from(counts.free));
-    put(Figure::LandedWrong, f64::from(counts.wrong));
-    put(Figure::LandedNever, f64::from(counts.never));
+fn put_counts(all: &mut Values, team: &str, counts: PlacementCounts) {
+    let mut put = |metric, value| all.insert(key(team, None, metric), Amount::Is(value));
+    put(Metric::PlacedRight, f64::from(counts.right));
+    put(Metric::PlacedFree, f64::from(counts.free));
+    put(Metric::PlacedWrong, f64::from(counts.wrong));
+    put(Metric::PlacedNever, f64::from(counts.never));
     let elsewhere = counts.elsewhere();
-    put(Figure::NotLandedRight, f64::from(elsewhere + counts.never));
+    put(Metric::NotPlacedRight, f64::from(elsewhere + counts.never));
     let of = f64::from(counts.judged());
     if of > 0.0 {
-        put(Figure::LandedRightShare, f64::from(counts.right) / of);
-        put(Figure::LandedElsewhereShare, f64::from(elsewhere) / of);
+        put(Metric::PlacedRightShare, f64::from(counts.right) / of);
+        put(Metric::PlacedElsewhereShare, f64::from(elsewhere) / of);
     }
 }
 
-/// Replaces the medians of landings by what all runs have together: of a rare event the median of runs says nothing.
-pub(super) fn pool(medians: &mut Figures, runs: &[&Figures]) {
-    let suffix = format!(".{}", Figure::LandedRight.name());
+/// Replaces the medians of placements by what all runs have together: of a rare event the median of runs says nothing.
+pub(super) fn pool(medians: &mut Values, runs: &[&Values]) {
+    let suffix = format!(".{}", Metric::PlacedRight.name());
     let teams = medians.keys().filter_map(|k| k.strip_suffix(&suffix));
     let teams: Vec<String> = teams.map(str::to_owned).collect();
     for team in teams {
-        let sum = |figure| {
-            let name = key(&team, None, figure);
+        let sum = |metric| {
+            let name = key(&team, None, metric);
             let values = runs.iter().filter_map(|run| run.get(&name));
             // Counts of requests, each far below 2³².
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             values.map(|v| v.at_least() as u32).sum()
         };
-        let counts = LandingCounts {
-            right: sum(Figure::LandedRight),
-            free: sum(Figure::LandedFree),
-            wrong: sum(Figure::LandedWrong),
-            never: sum(Figure::LandedNever),
-            ..LandingCounts::default()
+        let counts = PlacementCounts {
+            right: sum(Metric::PlacedRight),
+            free: sum(Metric::PlacedFree),
+            wrong: sum(Metric::PlacedWrong),
+            never: sum(Metric::PlacedNever),
+            ..PlacementCounts::default()
         };
         put_counts(medians, &team, counts);
     }
 }
 
-/// An arm's landings; `None` if it had no request to clear for.
-pub(super) fn of_arm(runs: &[&[Landing]]) -> Option<Landings> {
-    let count = |run: &&[Landing]| LandingCounts::of(&run.iter().collect::<Vec<_>>());
-    let by_run: Vec<LandingCounts> = runs.iter().map(count).collect();
-    let sum = |of: fn(&LandingCounts) -> u32| by_run.iter().map(of).sum::<u32>();
+/// An arm's placements; `None` if it had no request to clear for.
+pub(super) fn of_arm(runs: &[&[Placement]]) -> Option<Placements> {
+    let count = |run: &&[Placement]| PlacementCounts::of(&run.iter().collect::<Vec<_>>());
+    let by_run: Vec<PlacementCounts> = runs.iter().map(count).collect();
+    let sum = |of: fn(&PlacementCounts) -> u32| by_run.iter().map(of).sum::<u32>();
     let all = sum(|c| c.judged());
     let share = |count| {
         let (low, high) = binomial::interval(count, all);
@@ -190,7 +195,7 @@ pub(super) fn of_arm(runs: &[&[Landing]]) -> Option<Landings> {
             high,
         }
     };
-    (all > 0).then(|| Landings {
+    (all > 0).then(|| Placements {
         right: share(sum(|c| c.right)),
         elsewhere: share(sum(|c| c.elsewhere())),
         free: share(sum(|c| c.free)),
@@ -201,5 +206,5 @@ pub(super) fn of_arm(runs: &[&[Landing]]) -> Option<Landings> {
 }
 
 #[cfg(test)]
-#[path = "landings_tests.rs"]
+#[path = "placements_tests.rs"]
 mod tests;

@@ -3,8 +3,8 @@
 use super::*;
 use crate::fixtures::done;
 
-/// A single-card Job that ran from 10 s to 40 s and was then stopped.
-fn stopped(name: &str, end: AttemptEnd) -> Record {
+/// A single-card Job that ran from 10 s to 40 s and was then evicted.
+fn evicted(name: &str, end: AttemptEnd) -> Record {
     let mut record = done("vision", name, 1, 10.0, 40.0);
     record.attempts[0].end = end;
     record.finished_secs = None;
@@ -14,7 +14,7 @@ fn stopped(name: &str, end: AttemptEnd) -> Record {
 
 /// The same, bound again at 52 s and done at 70 s.
 fn again(name: &str, end: AttemptEnd) -> Record {
-    let mut record = stopped(name, end);
+    let mut record = evicted(name, end);
     let second = done("vision", name, 1, 52.0, 70.0).attempts.remove(0);
     record.attempts.push(second);
     record.finished_secs = Some(70.0);
@@ -36,14 +36,14 @@ fn zero() -> Timestamp {
 fn back(workload: &str, secs: i64) -> Decision {
     let time = zero() + jiff::SignedDuration::from_secs(secs);
     let line = format!(
-        r#"{{"time":"{time}","event":"reactivated","victim_namespace":"vision","workload":"{workload}","stopped_by":"c1"}}"#
+        r#"{{"time":"{time}","event":"reactivated","victim_namespace":"vision","workload":"{workload}","evicted_by":"c1"}}"#
     );
     serde_json::from_str(&line).unwrap()
 }
 
-/// Stops of these until 100 s.
-fn until_100(records: &[Record], decisions: &[Decision]) -> Vec<Stop> {
-    stops(records, decisions, zero(), 100.0)
+/// Evictions of these until 100 s.
+fn until_100(records: &[Record], decisions: &[Decision]) -> Vec<Eviction> {
+    evictions(records, decisions, zero(), 100.0)
 }
 
 fn close(value: f64, expected: f64) -> bool {
@@ -54,21 +54,23 @@ fn close(value: f64, expected: f64) -> bool {
 fn a_stop_says_what_was_lost_and_what_came_of_it() {
     let records = [again("a", AttemptEnd::Evicted)];
     let all = until_100(&records, &[told("vision/a")]);
-    let [stop] = &all[..] else { panic!("{all:?}") };
-    assert_eq!(stop.by, StoppedBy::Clearer);
-    assert!(close(stop.at_secs, 40.0) && close(stop.age_secs, 30.0));
-    assert_eq!(stop.rebound_secs, Percentile::Secs(12.0));
-    assert_eq!(stop.done_again_secs, Percentile::Secs(30.0));
+    let [eviction] = &all[..] else {
+        panic!("{all:?}")
+    };
+    assert_eq!(eviction.by, EvictedBy::Clearer);
+    assert!(close(eviction.at_secs, 40.0) && close(eviction.age_secs, 30.0));
+    assert_eq!(eviction.rebound_secs, Percentile::Secs(12.0));
+    assert_eq!(eviction.done_again_secs, Percentile::Secs(30.0));
 }
 
 #[test]
 fn what_was_not_seen_to_come_back_is_over_and_never_dropped() {
-    let stuck = stopped("a", AttemptEnd::Preempted);
+    let stuck = evicted("a", AttemptEnd::Preempted);
     let all = until_100(std::slice::from_ref(&stuck), &[]);
-    assert_eq!(all[0].by, StoppedBy::Kueue);
+    assert_eq!(all[0].by, EvictedBy::Kueue);
     assert_eq!(all[0].rebound_secs, Percentile::Over { over: 60.0 });
     // Bound again after the observation's end: not seen.
-    let late = stops(&[again("b", AttemptEnd::Preempted)], &[], zero(), 50.0);
+    let late = evictions(&[again("b", AttemptEnd::Preempted)], &[], zero(), 50.0);
     assert_eq!(late[0].rebound_secs, Percentile::Over { over: 10.0 });
     let bill = bill(&[&all[0]], 100.0);
     assert!(close(bill.waited_card_seconds, 60.0));
@@ -76,7 +78,7 @@ fn what_was_not_seen_to_come_back_is_over_and_never_dropped() {
 }
 
 #[test]
-fn a_wait_in_which_the_task_is_stopped_once_more_counts_once() {
+fn a_wait_in_which_the_task_is_evicted_once_more_counts_once() {
     let mut twice = again("a", AttemptEnd::Evicted);
     let mut between = twice.attempts[1].clone();
     between.bound_secs = None;
@@ -87,7 +89,7 @@ fn a_wait_in_which_the_task_is_stopped_once_more_counts_once() {
     twice.attempts.insert(1, between);
     let all = until_100(&[twice], &[]);
     let bill = bill(&all.iter().collect::<Vec<_>>(), 100.0);
-    assert_eq!(bill.stops(), 2);
+    assert_eq!(bill.evictions(), 2);
     // One card, from 40 s to 52 s.
     assert!(close(bill.waited_card_seconds, 12.0), "{bill:?}");
     assert!(close(bill.lost_card_seconds, 30.0), "{bill:?}");
@@ -95,7 +97,7 @@ fn a_wait_in_which_the_task_is_stopped_once_more_counts_once() {
 
 #[test]
 fn a_bare_pod_is_lost_for_good_and_has_nothing_to_wait_for() {
-    let mut pod = stopped("a", AttemptEnd::Evicted);
+    let mut pod = evicted("a", AttemptEnd::Evicted);
     pod.via = Via::Pod;
     pod.outcome = Outcome::Failed;
     let all = until_100(&[pod], &[told("vision/a")]);
@@ -127,7 +129,7 @@ fn each_team_gets_its_own_bill_and_what_ended_by_itself_costs_nothing() {
     theirs.tenant = "speech".into();
     let records = [
         again("a", AttemptEnd::Preempted),
-        stopped("b", AttemptEnd::Evicted),
+        evicted("b", AttemptEnd::Evicted),
         theirs,
         done("vision", "quiet", 1, 0.0, 90.0),
     ];
@@ -144,8 +146,8 @@ fn each_team_gets_its_own_bill_and_what_ended_by_itself_costs_nothing() {
         (1, 1, 0)
     );
     assert!(close(vision.bill.lost_card_seconds, 60.0));
-    assert_eq!((speech.bill.stops(), speech.bill.by_other), (1, 1));
-    assert_eq!(summary.stops.len(), 3);
+    assert_eq!((speech.bill.evictions(), speech.bill.by_other), (1, 1));
+    assert_eq!(summary.evictions.len(), 3);
 }
 
 #[test]
@@ -161,22 +163,22 @@ fn a_stop_that_nobody_wrote_down_is_the_clearer_s_if_it_gave_the_workload_back()
             .collect::<Vec<_>>()
     };
     let expected = |a, b| vec![("a".to_owned(), a), ("a-b".to_owned(), b)];
-    // Reactivated before or after its pod, stopped at 40 s, is seen to be gone.
+    // Reactivated before or after its pod, evicted at 40 s, is seen to be gone.
     for secs in [38, 45] {
         let found = by(&[back("job-a-1a2b3", secs)]);
-        assert_eq!(found, expected(StoppedBy::Clearer, StoppedBy::Other));
+        assert_eq!(found, expected(EvictedBy::Clearer, EvictedBy::Other));
     }
     // After the second attempt was admitted it is about that one, which went to its end.
     let found = by(&[back("job-a-1a2b3", 60)]);
-    assert_eq!(found, expected(StoppedBy::Other, StoppedBy::Other));
+    assert_eq!(found, expected(EvictedBy::Other, EvictedBy::Other));
     // What Kueue took back is Kueue's.
     let preempted = [again("a", AttemptEnd::Preempted)];
     let all = until_100(&preempted, &[back("job-a-1a2b3", 45)]);
-    assert_eq!(all[0].by, StoppedBy::Kueue);
+    assert_eq!(all[0].by, EvictedBy::Kueue);
 }
 
 #[test]
-fn a_stop_without_an_answer_is_the_clearer_s_only_if_the_task_stopped_then() {
+fn a_stop_without_an_answer_is_the_clearer_s_only_if_the_task_evicted_then() {
     let unanswered = |secs: i64| -> Decision {
         let time = zero() + jiff::SignedDuration::from_secs(secs);
         let line =
@@ -184,15 +186,15 @@ fn a_stop_without_an_answer_is_the_clearer_s_only_if_the_task_stopped_then() {
         serde_json::from_str(&line).unwrap()
     };
     let by = |end: AttemptEnd, secs: i64| {
-        let all = until_100(&[stopped("a", end)], &[unanswered(secs)]);
+        let all = until_100(&[evicted("a", end)], &[unanswered(secs)]);
         all.iter().map(|s| s.by).collect::<Vec<_>>()
     };
-    // It stopped at 40 s.
-    assert_eq!(by(AttemptEnd::Evicted, 42), [StoppedBy::Clearer]);
-    assert_eq!(by(AttemptEnd::Evicted, 20), [StoppedBy::Other]);
-    assert_eq!(by(AttemptEnd::Evicted, 60), [StoppedBy::Other]);
-    assert_eq!(by(AttemptEnd::Preempted, 42), [StoppedBy::Kueue]);
-    // One that went to its end was not stopped at all.
+    // It evicted at 40 s.
+    assert_eq!(by(AttemptEnd::Evicted, 42), [EvictedBy::Clearer]);
+    assert_eq!(by(AttemptEnd::Evicted, 20), [EvictedBy::Other]);
+    assert_eq!(by(AttemptEnd::Evicted, 60), [EvictedBy::Other]);
+    assert_eq!(by(AttemptEnd::Preempted, 42), [EvictedBy::Kueue]);
+    // One that went to its end was not evicted at all.
     let ran = [done("vision", "a", 1, 10.0, 40.0)];
     assert!(until_100(&ran, &[unanswered(38)]).is_empty());
 }

@@ -1,11 +1,11 @@
-//! Figures over time and over repeats.
+//! Values over time and over repeats.
 
 use std::collections::BTreeMap;
 
 use super::material::{Material, RunMaterial};
 use super::names::Unit;
 use super::text::percentile as percentile_text;
-use results::judge::{Amount, Figures};
+use results::judge::{Amount, Values};
 use results::run_folder::{Latency, Percentile, Record, RunSummary};
 
 /// Of which phases what is shown and not judged. Those but the first are there in a run with a data plane only.
@@ -16,10 +16,10 @@ const WAITS: [(&str, &[&str]); 4] = [
     ("stop", &["p50", "max"]),
 ];
 
-/// Figures that are shown but never judged, by the same names.
+/// Values that are shown but never judged, by the same names.
 #[must_use]
-pub fn more(run: &RunSummary) -> Figures {
-    let mut all = Figures::new();
+pub fn more(run: &RunSummary) -> Values {
+    let mut all = Values::new();
     for team in &run.tenants {
         let cards = &team.card_seconds;
         let plain = [
@@ -89,10 +89,10 @@ pub fn steps(mut changes: Vec<(f64, f64)>, end_secs: f64) -> Vec<(f64, f64)> {
     steps
 }
 
-/// A team's figure over the repeats of an arm.
+/// A team's metric over the repeats of an arm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repeats {
-    /// The median, of an even number the lower of the two in the middle: always a figure that was measured.
+    /// The median, of an even number the lower of the two in the middle: always a metric that was measured.
     pub median: Amount,
     /// The values, sorted.
     pub values: Vec<Amount>,
@@ -101,7 +101,7 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Collects a team's figure, or with no team one of the whole run; `None` if no run of the arm has it.
+    /// Collects a team's metric, or with no team one of the whole run; `None` if no run of the arm has it.
     #[must_use]
     pub fn of(material: &Material, arm: &str, team: &str, key: &str) -> Option<Self> {
         let name = match team {
@@ -110,12 +110,12 @@ impl Repeats {
         };
         let runs = || material.runs.iter().filter(|r| r.summary.arm == arm);
         let published = runs().find_map(|run| run.published(team, key));
-        // Of landings, which are rare events, the median of runs says nothing: all runs are counted together.
-        if key.contains("landed_") {
+        // Of placements, which are rare events, the median of runs says nothing: all runs are counted together.
+        if key.contains("placed_") {
             let arms = material.session.summary.arms.iter();
             let together = arms
                 .filter(|a| a.name == arm)
-                .find_map(|a| a.figures.get(&name));
+                .find_map(|a| a.metrics.get(&name));
             if let Some(Percentile::Secs(value)) = together.map(|spread| spread.median) {
                 let value = Amount::Is(value);
                 return Some(Self {
@@ -126,7 +126,7 @@ impl Repeats {
             }
         }
         let mut values: Vec<Amount> = runs()
-            .filter_map(|run| run.figures.get(&name).copied())
+            .filter_map(|run| run.metrics.get(&name).copied())
             .filter(|v| v.at_least().is_finite())
             .collect();
         values.sort_by(Amount::order);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_print_with_their_range_and_never_hide_what_is_over() {
+    fn metrics_print_with_their_range_and_never_hide_what_is_over() {
         let repeats = Repeats {
             median: Amount::Over(90.0),
             values: vec![Amount::Is(80.0), Amount::Over(90.0)],

@@ -1,15 +1,15 @@
-//! Figures of a run by name: `<team>.<figure>` or `<team>.<class>.<figure>`.
+//! Values of a run by name: `<team>.<metric>` or `<team>.<class>.<metric>`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::landings;
+use super::placements;
 use crate::run_folder::{
-    Attempt, Cause, Landing, Latency, Percentile, Record, RunSummary, TenantSummary,
+    Attempt, Cause, Latency, Percentile, Placement, Record, RunSummary, TenantSummary,
 };
-use plan::expect::Figure;
+use plan::expect::Metric;
 
-/// A figure's value.
+/// A metric's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Amount {
     /// Known.
@@ -56,20 +56,20 @@ impl From<Amount> for Percentile {
     }
 }
 
-/// Figures by name. What a run does not have (too few samples, an unfinished makespan) is absent.
-pub type Figures = BTreeMap<String, Amount>;
+/// Values by name. What a run does not have (too few samples, an unfinished makespan) is absent.
+pub type Values = BTreeMap<String, Amount>;
 
-/// Name of a figure of a team, of one class of a team's requests, or of a run.
+/// Name of a metric of a team, of one class of a team's requests, or of a run.
 #[must_use]
-pub fn key(tenant: &str, class: Option<&str>, figure: Figure) -> String {
+pub fn key(tenant: &str, class: Option<&str>, metric: Metric) -> String {
     match class {
-        _ if figure.of_run() => figure.name().to_owned(),
-        Some(class) => format!("{tenant}.{class}.{}", figure.name()),
-        None => format!("{tenant}.{}", figure.name()),
+        _ if metric.of_run() => metric.name().to_owned(),
+        Some(class) => format!("{tenant}.{class}.{}", metric.name()),
+        None => format!("{tenant}.{}", metric.name()),
     }
 }
 
-/// Name of the number of requests submitted or due, of a team or of one class: what [`Figure::BoundCount`] is out of.
+/// Name of the number of requests submitted or due, of a team or of one class: what [`Metric::BoundCount`] is out of.
 pub const SUBMITTED: &str = "submitted_count";
 
 /// Name of the mean number of cards of the whole cluster on which no pod was bound.
@@ -78,41 +78,41 @@ pub const IDLE_CARDS: &str = "idle_cards";
 /// What the supervisor calls the cause of an exit for a lost Lease.
 const LEASE_LOST: &str = Cause::LeaseLost.name();
 
-/// Every figure of a run. `records` are the run's own.
+/// Every metric of a run. `records` are the run's own.
 #[must_use]
-pub fn figures(run: &RunSummary, records: &[Record]) -> Figures {
-    let mut all = Figures::new();
+pub fn metrics(run: &RunSummary, records: &[Record]) -> Values {
+    let mut all = Values::new();
     if let Some(idle) = run.idle_card_seconds.filter(|_| run.observed_secs > 0.0) {
         all.insert(IDLE_CARDS.to_owned(), Amount::Is(idle / run.observed_secs));
     }
     let restarts: u32 = run.restarts.values().sum();
-    let mut of_run = |figure, value: f64| {
-        all.insert(key("", None, figure), Amount::Is(value));
+    let mut of_run = |metric, value: f64| {
+        all.insert(key("", None, metric), Amount::Is(value));
     };
-    of_run(Figure::Restarts, f64::from(restarts));
+    of_run(Metric::Restarts, f64::from(restarts));
     if run.observed_secs > 0.0 {
         let hours = run.observed_secs / 3600.0;
-        of_run(Figure::RestartsPerHour, f64::from(restarts) / hours);
+        of_run(Metric::RestartsPerHour, f64::from(restarts) / hours);
     }
     // An older headroom counted restarts and kept no causes.
     if restarts == 0 || !run.restart_causes.is_empty() {
         let causes = run.restart_causes.values().flatten();
         let lost = causes.filter(|(cause, _)| cause.as_str() == LEASE_LOST);
         of_run(
-            Figure::LeasesLost,
+            Metric::LeasesLost,
             f64::from(lost.map(|(_, n)| n).sum::<u32>()),
         );
     }
-    for team in run.tenants.iter().filter(|t| t.experiments > 0) {
+    for team in run.tenants.iter().filter(|t| t.submitted > 0) {
         let own: Vec<&Record> = records.iter().filter(|r| r.tenant == team.name).collect();
         of_team(&mut all, team, &own);
-        let landings: Vec<&Landing> = run
-            .landings
+        let placements: Vec<&Placement> = run
+            .placements
             .iter()
             .filter(|l| l.tenant == team.name)
             .collect();
-        if !landings.is_empty() {
-            landings::put(&mut all, &team.name, &landings);
+        if !placements.is_empty() {
+            placements::put(&mut all, &team.name, &placements);
         }
         for (class, phases) in &team.latency {
             let Some(bound) = phases.get("bound") else {
@@ -124,61 +124,61 @@ pub fn figures(run: &RunSummary, records: &[Record]) -> Figures {
     all
 }
 
-fn of_team(all: &mut Figures, team: &TenantSummary, records: &[&Record]) {
-    let mut put = |figure, value: Option<f64>| {
+fn of_team(all: &mut Values, team: &TenantSummary, records: &[&Record]) {
+    let mut put = |metric, value: Option<f64>| {
         if let Some(value) = value {
-            all.insert(key(&team.name, None, figure), Amount::Is(value));
+            all.insert(key(&team.name, None, metric), Amount::Is(value));
         }
     };
     let cards = &team.card_seconds;
-    put(Figure::MakespanSecs, team.makespan_secs);
-    put(Figure::CardSecondsReserved, cards.reserved);
-    put(Figure::CardSecondsAdmitted, Some(cards.admitted));
-    put(Figure::CardSecondsBound, Some(cards.bound));
-    put(Figure::CardSecondsIdeal, Some(cards.ideal));
-    put(Figure::Evictions, Some(f64::from(team.evictions)));
+    put(Metric::MakespanSecs, team.makespan_secs);
+    put(Metric::CardSecondsReserved, cards.reserved);
+    put(Metric::CardSecondsAdmitted, Some(cards.admitted));
+    put(Metric::CardSecondsBound, Some(cards.bound));
+    put(Metric::CardSecondsIdeal, Some(cards.ideal));
+    put(Metric::Evictions, Some(f64::from(team.evictions)));
     // An older headroom counted evictions and billed none.
-    let bill = Some(&team.bill).filter(|b| team.evictions == 0 || b.stops() > 0);
-    put(Figure::CardSecondsLost, bill.map(|b| b.lost_card_seconds));
+    let bill = Some(&team.bill).filter(|b| team.evictions == 0 || b.evictions() > 0);
+    put(Metric::CardSecondsLost, bill.map(|b| b.lost_card_seconds));
     let waited = bill.map(|b| b.waited_card_seconds);
-    put(Figure::CardSecondsWaited, waited);
+    put(Metric::CardSecondsWaited, waited);
     let bound: u64 = team
         .latency
         .values()
         .filter_map(|phases| phases.get("bound"))
         .map(|bound| bound.count.saturating_sub(bound.censored))
         .sum();
-    put(Figure::BoundCount, Some(count(bound)));
-    let submitted = Amount::Is(f64::from(team.experiments));
+    put(Metric::BoundCount, Some(count(bound)));
+    let submitted = Amount::Is(f64::from(team.submitted));
     let (requests, held) = at_once(records);
-    put(Figure::AdmittedAtOnce, Some(f64::from(requests)));
-    put(Figure::AdmittedCardsAtOnce, Some(f64::from(held)));
+    put(Metric::AdmittedAtOnce, Some(f64::from(requests)));
+    put(Metric::AdmittedCardsAtOnce, Some(f64::from(held)));
     all.insert(format!("{}.{SUBMITTED}", team.name), submitted);
 }
 
-fn of_class(all: &mut Figures, team: &str, class: &str, bound: &Latency, useful: Option<&Latency>) {
+fn of_class(all: &mut Values, team: &str, class: &str, bound: &Latency, useful: Option<&Latency>) {
     all.insert(
         format!("{team}.{class}.{SUBMITTED}"),
         Amount::Is(count(bound.count)),
     );
-    let mut put = |figure, amount| all.insert(key(team, Some(class), figure), amount);
+    let mut put = |metric, amount| all.insert(key(team, Some(class), metric), amount);
     put(
-        Figure::BoundCount,
+        Metric::BoundCount,
         Amount::Is(count(bound.count.saturating_sub(bound.censored))),
     );
     let bound = [
-        (Figure::BoundP50Secs, bound.p50),
-        (Figure::BoundP95Secs, bound.p95),
+        (Metric::BoundP50Secs, bound.p50),
+        (Metric::BoundP95Secs, bound.p95),
     ];
     let useful = useful.into_iter().flat_map(|useful| {
         [
-            (Figure::UsefulP50Secs, useful.p50),
-            (Figure::UsefulP95Secs, useful.p95),
+            (Metric::UsefulP50Secs, useful.p50),
+            (Metric::UsefulP95Secs, useful.p95),
         ]
     });
-    for (figure, percentile) in bound.into_iter().chain(useful) {
+    for (metric, percentile) in bound.into_iter().chain(useful) {
         if let Some(amount) = Amount::of(percentile) {
-            put(figure, amount);
+            put(metric, amount);
         }
     }
 }
@@ -215,22 +215,22 @@ fn at_once(records: &[&Record]) -> (u32, u32) {
     most
 }
 
-/// Medians of the runs' figures; of an even number of runs the lower of the two in the middle, so that a median is always
-/// a figure that was measured.
+/// Medians of the runs' metrics; of an even number of runs the lower of the two in the middle, so that a median is always
+/// a metric that was measured.
 #[must_use]
-pub fn medians(runs: &[&Figures]) -> Figures {
+pub fn medians(runs: &[&Values]) -> Values {
     let mut all: BTreeMap<&String, Vec<Amount>> = BTreeMap::new();
     for (key, amount) in runs.iter().flat_map(|run| run.iter()) {
         all.entry(key).or_default().push(*amount);
     }
-    let mut medians: Figures = all
+    let mut medians: Values = all
         .into_iter()
         .map(|(key, mut values)| {
             values.sort_by(Amount::order);
             (key.clone(), values[(values.len() - 1) / 2])
         })
         .collect();
-    landings::pool(&mut medians, runs);
+    placements::pool(&mut medians, runs);
     medians
 }
 

@@ -1,8 +1,8 @@
-//! A run's figures: records, audit and usage brought together as its part of the summary.
+//! A run's metrics: records, audit and usage brought together as its part of the summary.
 
 use std::collections::BTreeMap;
 
-use super::audit::AuditFigures;
+use super::audit::AuditFacts;
 use super::clock::Clock;
 use super::disturbed::{disturbances, late_submits};
 use super::observe::Observation;
@@ -39,7 +39,7 @@ pub struct RunFacts {
     pub disturbed: Vec<Disturbance>,
 }
 
-/// Completes a run's records, writes its files and brings its figures together.
+/// Completes a run's records, writes its files and brings its metrics together.
 ///
 /// `audit` is the outcome of [`super::audit::join`] on the observation's records; `None`: the run has no audit log. What
 /// can't be written is a disturbance of the run, never the end of it.
@@ -48,7 +48,7 @@ pub fn conclude(
     plan: &Plan,
     clock: &Clock,
     observation: &mut Observation,
-    audit: Option<&AuditFigures>,
+    audit: Option<&AuditFacts>,
     writer: &RunWriter,
     facts: RunFacts,
 ) -> RunSummary {
@@ -62,12 +62,12 @@ pub fn conclude(
     summarise(plan, observation, audit, writer, facts)
 }
 
-/// Brings a run's figures together, of records that are complete. Most callers want [`conclude`].
+/// Brings a run's metrics together, of records that are complete. Most callers want [`conclude`].
 #[must_use]
 pub fn summarise(
     plan: &Plan,
     observation: &Observation,
-    audit: Option<&AuditFigures>,
+    audit: Option<&AuditFacts>,
     writer: &RunWriter,
     facts: RunFacts,
 ) -> RunSummary {
@@ -109,8 +109,8 @@ pub fn summarise(
         bound_in_stalls: None,
         bind_rate: bind_rate(&observation.records, audit, &facts.client_limits),
         // The clearer's decisions are not the observer's to read: whoever ran it adds them.
-        landings: Vec::new(),
-        stops: Vec::new(),
+        placements: Vec::new(),
+        evictions: Vec::new(),
         idle_card_seconds: Some(idle_card_seconds(plan, &accounts, end)),
         unplaced: unplaced(plan, &observation.records, end),
         calls_per_pod: audit.map_or_else(BTreeMap::new, |a| a.calls.per_bound_pod.clone()),
@@ -140,7 +140,7 @@ fn idle_card_seconds(plan: &Plan, accounts: &[CardSeconds], end_secs: f64) -> f6
 /// Pods bound a second, and what each component's client limit allows at its calls per pod.
 fn bind_rate(
     records: &[Record],
-    audit: Option<&AuditFigures>,
+    audit: Option<&AuditFacts>,
     limits: &BTreeMap<String, Option<ClientLimit>>,
 ) -> BindRate {
     let bound: Vec<(f64, f64)> = records
@@ -192,7 +192,7 @@ fn tenant_summary(
     account.reserved = tenant
         .reserved_cards
         .map(|cards| f64::from(cards) * makespan_secs.unwrap_or(end_secs));
-    let taken_back = |a: &&results::run_folder::Attempt| a.end.is_stop();
+    let taken_back = |a: &&results::run_folder::Attempt| a.end.is_eviction();
     let (samples, missing) = samples(records.iter().copied(), end_secs);
     let mut latency: BTreeMap<String, BTreeMap<String, Latency>> = BTreeMap::new();
     for ((class, phase), samples) in samples {
@@ -205,7 +205,7 @@ fn tenant_summary(
         name: tenant.name.clone(),
         makespan_secs,
         ideal_secs: tenant.ideal_secs,
-        experiments: submitted + never_submitted,
+        submitted: submitted + never_submitted,
         failed: with(Outcome::Failed),
         unfinished,
         evictions: count(
@@ -215,7 +215,7 @@ fn tenant_summary(
                 .filter(taken_back)
                 .count(),
         ),
-        // Who stopped what is in the clearer's decisions, which whoever ran it adds.
+        // Who evicted what is in the clearer's decisions, which whoever ran it adds.
         bill: Bill::default(),
         card_seconds: account,
         latency,
@@ -243,5 +243,5 @@ fn count(n: usize) -> u32 {
 }
 
 #[cfg(test)]
-#[path = "figures_tests.rs"]
+#[path = "metrics_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! Every whole-machine request of every run by where it landed, a row an arm: how often clearing goes wrong, and how sure
+//! Every whole-machine request of every run by where it placed, a row an arm: how often clearing goes wrong, and how sure
 //! that is.
 
 use plotters::prelude::*;
@@ -9,7 +9,7 @@ use super::pen::{Area, Drawn, Mark, bar, spot};
 use super::text::{count, percent, short};
 use super::theme::{GRID, INK, SOFT, TEXT, WRONG, width};
 use super::words::{Words, write};
-use results::run_folder::{Landed, Landings};
+use results::run_folder::{Placed, Placements};
 
 /// The most arms, and runs of an arm, that one picture shows.
 const ARMS: usize = 8;
@@ -25,7 +25,7 @@ const HEADING: i32 = 40;
 
 /// The chart's data.
 #[derive(Debug)]
-pub struct LandedWhere {
+pub struct PlacedWhere {
     arms: Vec<Arm>,
     origin: String,
 }
@@ -33,21 +33,21 @@ pub struct LandedWhere {
 #[derive(Debug)]
 struct Arm {
     name: String,
-    all: Landings,
-    /// Published share that landed right.
+    all: Placements,
+    /// Published share that placed right.
     published: Option<f64>,
-    /// Of each run, where its requests landed.
-    runs: Vec<Vec<Landed>>,
+    /// Of each run, where its requests placed.
+    runs: Vec<Vec<Placed>>,
 }
 
-impl LandedWhere {
+impl PlacedWhere {
     /// A chart, if machines were cleared for requests.
     #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let summary = &material.session.summary;
         let arms = summary.arms.iter().filter_map(|arm| {
             let runs = summary.runs.iter().filter(|r| r.arm == arm.name);
-            let landed = runs.map(|r| r.landings.iter().map(|l| l.landed).collect());
+            let placed = runs.map(|r| r.placements.iter().map(|l| l.placed).collect());
             let published = |name: &str| {
                 let ends = format!(".{name}");
                 let found = arm.published.iter().find(|(key, _)| key.ends_with(&ends));
@@ -55,10 +55,10 @@ impl LandedWhere {
             };
             Some(Arm {
                 name: arm.name.clone(),
-                all: arm.landings.clone()?,
-                published: published("landed_right_share")
-                    .or_else(|| published("landed_elsewhere_share").map(|share| 1.0 - share)),
-                runs: landed.take(RUNS).collect(),
+                all: arm.placements.clone()?,
+                published: published("placed_right_share")
+                    .or_else(|| published("placed_elsewhere_share").map(|share| 1.0 - share)),
+                runs: placed.take(RUNS).collect(),
             })
         });
         let arms: Vec<Arm> = arms.take(ARMS).collect();
@@ -70,8 +70,8 @@ impl LandedWhere {
 }
 
 impl Arm {
-    fn columns(landed: &[Landed]) -> i32 {
-        i32::try_from(landed.len().div_ceil(DEEP).max(1)).unwrap_or(1)
+    fn columns(placed: &[Placed]) -> i32 {
+        i32::try_from(placed.len().div_ceil(DEEP).max(1)).unwrap_or(1)
     }
 
     fn rows(&self) -> i32 {
@@ -112,12 +112,12 @@ impl Arm {
         let cell = self.cell(right);
         let mut left = 0;
         for run in &self.runs {
-            for (i, landed) in run.iter().enumerate() {
+            for (i, placed) in run.iter().enumerate() {
                 let int = |n: usize| i32::try_from(n).unwrap_or(0);
                 let x = left + int(i / DEEP) * cell;
                 let y = top + HEADING + int(i % DEEP) * cell;
                 bar(body, (x + 1, y + 1), (x + cell - 1, y + cell - 1), GRID)?;
-                let (mark, colour) = look(*landed);
+                let (mark, colour) = look(*placed);
                 spot(body, (x + cell / 2, y + cell / 2), mark, colour)?;
             }
             left += Self::columns(run) * cell + APART;
@@ -126,17 +126,17 @@ impl Arm {
     }
 }
 
-fn look(landed: Landed) -> (Mark, RGBColor) {
-    match landed {
-        Landed::Right => (Mark::Circle, INK),
-        Landed::Wrong => (Mark::Cross, WRONG),
-        Landed::Never => (Mark::Over, WRONG),
-        Landed::Free => (Mark::Ring, INK),
-        Landed::Unaided => (Mark::Ring, SOFT),
+fn look(placed: Placed) -> (Mark, RGBColor) {
+    match placed {
+        Placed::Right => (Mark::Circle, INK),
+        Placed::Wrong => (Mark::Cross, WRONG),
+        Placed::Never => (Mark::Over, WRONG),
+        Placed::Free => (Mark::Ring, INK),
+        Placed::Unaided => (Mark::Ring, SOFT),
     }
 }
 
-fn finding(arms: &[(&str, &Landings)]) -> String {
+fn finding(arms: &[(&str, &Placements)]) -> String {
     let several = arms.len() > 1;
     let each = arms.iter().take(4).map(|(name, all)| {
         let name = if several {
@@ -163,9 +163,9 @@ fn finding(arms: &[(&str, &Landings)]) -> String {
     )
 }
 
-impl Sketch for LandedWhere {
+impl Sketch for PlacedWhere {
     fn name(&self) -> String {
-        "landings".into()
+        "placements".into()
     }
 
     fn title(&self) -> String {
@@ -176,18 +176,18 @@ impl Sketch for LandedWhere {
     fn legend(&self) -> Vec<Key> {
         let all = || self.arms.iter().flat_map(|a| &a.runs).flatten();
         let keys = [
-            (Landed::Right, "on the machine cleared for it"),
+            (Placed::Right, "on the machine cleared for it"),
             (
-                Landed::Wrong,
+                Placed::Wrong,
                 "on one that was not empty, or cleared for another",
             ),
-            (Landed::Never, "nowhere"),
-            (Landed::Free, "on another one that fell empty first"),
-            (Landed::Unaided, "found a free machine"),
+            (Placed::Never, "nowhere"),
+            (Placed::Free, "on another one that fell empty first"),
+            (Placed::Unaided, "found a free machine"),
         ];
         let used = keys.into_iter().filter(|(l, _)| all().any(|a| a == l));
-        used.map(|(landed, label)| {
-            let (mark, colour) = look(landed);
+        used.map(|(placed, label)| {
+            let (mark, colour) = look(placed);
             Key::new(mark, colour, label)
         })
         .collect()
@@ -205,7 +205,7 @@ impl Sketch for LandedWhere {
         };
         format!(
             "A square is a whole-machine request, a block of them a run. In brackets the exact 95 % interval (Clopper and \
-             Pearson) of the share that landed right, of those that a machine was cleared for.{more} {}",
+             Pearson) of the share that placed right, of those that a machine was cleared for.{more} {}",
             self.origin
         )
     }
@@ -231,14 +231,14 @@ mod tests {
     use results::run_folder::Share;
 
     #[test]
-    fn the_title_counts_requests_by_where_they_landed() {
+    fn the_title_counts_requests_by_where_they_placed() {
         let share = |count| Share {
             count,
             of: 50,
             low: 0.7,
             high: 0.9,
         };
-        let landings = |right, elsewhere, never| Landings {
+        let placements = |right, elsewhere, never| Placements {
             right: share(right),
             elsewhere: share(elsewhere),
             free: share(2),
@@ -246,7 +246,7 @@ mod tests {
             never: share(never),
             by_run: Vec::new(),
         };
-        let (first, second) = (landings(43, 5, 2), landings(50, 2, 0));
+        let (first, second) = (placements(43, 5, 2), placements(50, 2, 0));
         assert_eq!(
             finding(&[("list-then-evict", &first), ("recheck", &second)]),
             "Requests on the machine cleared for them: list-then-evict 43 of 50, 5 elsewhere, 2 nowhere; recheck 50 of 50, 2 elsewhere"

@@ -1,14 +1,14 @@
-//! Where whole-machine requests landed that a machine was cleared for.
+//! Where whole-machine requests placed that a machine was cleared for.
 
 use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether a request landed where it should.
+/// Whether a request placed where it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Landed {
+pub enum Placed {
     /// On the machine cleared for it: the first one that was handed over to it.
     Right,
     /// On another machine, which was empty and being cleared for nobody: it became free before the one that was chosen for the
@@ -25,7 +25,7 @@ pub enum Landed {
 
 /// One request, its machine and its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Landing {
+pub struct Placement {
     /// Team.
     pub tenant: String,
     /// Job or bare pod.
@@ -43,53 +43,56 @@ pub struct Landing {
     /// When, by the bind time of record.
     pub bound_secs: Option<f64>,
     /// The verdict.
-    pub landed: Landed,
+    pub placed: Placed,
 }
 
-impl Landing {
-    /// From the first clearing's begin to the request being bound, seconds, of one that landed right.
+impl Placement {
+    /// From the first clearing's begin to the request being bound, seconds, of one that placed right.
     #[must_use]
     pub fn clearing_secs(&self) -> Option<f64> {
         let (from, to) = self.chosen_secs.zip(self.bound_secs)?;
-        (self.landed == Landed::Right).then_some((to - from).max(0.0))
+        (self.placed == Placed::Right).then_some((to - from).max(0.0))
     }
 }
 
 /// Requests of a run by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LandingCounts {
-    /// [`Landed::Right`].
+pub struct PlacementCounts {
+    /// [`Placed::Right`].
     pub right: u32,
-    /// [`Landed::Free`]; in an older headroom's runs these are among `wrong`.
+    /// [`Placed::Free`]; in an older headroom's runs these are among `wrong`.
     #[serde(default)]
     pub free: u32,
-    /// [`Landed::Wrong`].
+    /// [`Placed::Wrong`].
     pub wrong: u32,
-    /// [`Landed::Never`].
+    /// [`Placed::Never`].
     pub never: u32,
-    /// [`Landed::Unaided`]: says nothing about the clearer, and is in no share.
+    /// [`Placed::Unaided`]: says nothing about the clearer, and is in no share.
     pub unaided: u32,
-    /// Median time from a clearing's begin to its request being bound, seconds, of those that landed right; of an even
+    /// Median time from a clearing's begin to its request being bound, seconds, of those that placed right; of an even
     /// number the lower of the two in the middle.
     pub clearing_p50_secs: Option<f64>,
 }
 
-impl LandingCounts {
+impl PlacementCounts {
     /// Counts a run's requests.
     #[must_use]
-    pub fn of(landings: &[&Landing]) -> Self {
-        let with = |landed| {
-            let of = landings.iter().filter(|l| l.landed == landed);
+    pub fn of(placements: &[&Placement]) -> Self {
+        let with = |placed| {
+            let of = placements.iter().filter(|l| l.placed == placed);
             u32::try_from(of.count()).unwrap_or(u32::MAX)
         };
-        let mut secs: Vec<f64> = landings.iter().filter_map(|l| l.clearing_secs()).collect();
+        let mut secs: Vec<f64> = placements
+            .iter()
+            .filter_map(|l| l.clearing_secs())
+            .collect();
         secs.sort_by(f64::total_cmp);
         Self {
-            right: with(Landed::Right),
-            free: with(Landed::Free),
-            wrong: with(Landed::Wrong),
-            never: with(Landed::Never),
-            unaided: with(Landed::Unaided),
+            right: with(Placed::Right),
+            free: with(Placed::Free),
+            wrong: with(Placed::Wrong),
+            never: with(Placed::Never),
+            unaided: with(Placed::Unaided),
             clearing_p50_secs: secs.get(secs.len().saturating_sub(1) / 2).copied(),
         }
     }
@@ -122,12 +125,12 @@ pub struct Share {
     pub high: f64,
 }
 
-/// Landings of an arm, over all its runs together.
+/// Placements of an arm, over all its runs together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Landings {
+pub struct Placements {
     /// On the machine cleared for them.
     pub right: Share,
-    /// On another machine: [`Landed::Free`] and [`Landed::Wrong`] together, which is what was published.
+    /// On another machine: [`Placed::Free`] and [`Placed::Wrong`] together, which is what was published.
     #[serde(default)]
     pub elsewhere: Share,
     /// Of these, on one that was empty and cleared for nobody.
@@ -138,10 +141,10 @@ pub struct Landings {
     /// Not at all.
     pub never: Share,
     /// Run by run, in the order they ran.
-    pub by_run: Vec<LandingCounts>,
+    pub by_run: Vec<PlacementCounts>,
 }
 
-impl Landings {
+impl Placements {
     /// On another machine, in whatever way. An older headroom kept them all as wrong.
     #[must_use]
     pub fn on_another(&self) -> Share {
@@ -155,7 +158,7 @@ impl Landings {
         let elsewhere = self.on_another();
         let percent = |s: Share| format!("{:.0} to {:.0} %", s.low * 100.0, s.high * 100.0);
         let mut text = format!(
-            "{} of {} requests landed on the machine cleared for them (exact 95 % interval {}), {} elsewhere ({}), {} never",
+            "{} of {} requests placed on the machine cleared for them (exact 95 % interval {}), {} elsewhere ({}), {} never",
             self.right.count,
             self.right.of,
             percent(self.right),
@@ -183,7 +186,7 @@ impl Landings {
         if !medians.is_empty() {
             let _ = write!(
                 text,
-                "; clearing to landing, median of a run, {} s",
+                "; clearing to placement, median of a run, {} s",
                 medians.join(", ")
             );
         }

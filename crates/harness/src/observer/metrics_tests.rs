@@ -32,7 +32,7 @@ fn observation(records: Vec<Record>, end_secs: f64) -> Observation {
 fn conclude_with(
     plan: &Plan,
     observation: &mut Observation,
-    audit: Option<&AuditFigures>,
+    audit: Option<&AuditFacts>,
 ) -> RunSummary {
     let folder = folder(plan);
     conclude(
@@ -50,7 +50,7 @@ fn kinds(run: &RunSummary) -> Vec<&str> {
 }
 
 #[test]
-fn a_team_s_figures_come_from_its_own_records() {
+fn a_team_s_metrics_come_from_its_own_records() {
     let mut dedicated = team("dedicated", 16, false);
     dedicated.reserved_cards = Some(16);
     dedicated.stages = vec![stage(RoundStart::AtSecs(0.0), 2, 8, 5.0)];
@@ -63,11 +63,11 @@ fn a_team_s_figures_come_from_its_own_records() {
         ],
         21.0,
     );
-    let run = conclude_with(&plan, &mut observed, Some(&AuditFigures::default()));
+    let run = conclude_with(&plan, &mut observed, Some(&AuditFacts::default()));
     assert_eq!(run.disturbed, []);
     let team = &run.tenants[0];
     assert_eq!(team.makespan_secs, Some(7.5));
-    assert_eq!((team.experiments, team.failed, team.unfinished), (2, 0, 0));
+    assert_eq!((team.submitted, team.failed, team.unfinished), (2, 0, 0));
     assert_eq!(team.card_seconds.reserved, Some(120.0));
     assert!((team.card_seconds.running - 84.0).abs() < 1e-9);
     assert!((team.card_seconds.ideal - 80.0).abs() < 1e-9);
@@ -87,10 +87,10 @@ fn no_makespan_is_claimed_while_work_is_left() {
     shared.stages = vec![stages];
     let plan = plan(vec![shared]);
     let mut observed = observation(vec![done("shared", "a", 8, 1.0, 6.0)], 50.0);
-    let run = conclude_with(&plan, &mut observed, Some(&AuditFigures::default()));
+    let run = conclude_with(&plan, &mut observed, Some(&AuditFacts::default()));
     let team = &run.tenants[0];
     assert_eq!(
-        (team.experiments, team.unfinished, team.makespan_secs),
+        (team.submitted, team.unfinished, team.makespan_secs),
         (2, 1, None)
     );
     assert_eq!(team.card_seconds.reserved, Some(2000.0));
@@ -106,9 +106,9 @@ fn rounds_that_were_not_due_yet_are_not_missed() {
     shared.stages = vec![stages];
     let plan = plan(vec![shared]);
     let mut observed = observation(vec![waiting("shared", "a", 8, 0.0)], 90.0);
-    let run = conclude_with(&plan, &mut observed, Some(&AuditFigures::default()));
+    let run = conclude_with(&plan, &mut observed, Some(&AuditFacts::default()));
     assert_eq!(
-        (run.tenants[0].experiments, run.tenants[0].unfinished),
+        (run.tenants[0].submitted, run.tenants[0].unfinished),
         (1, 1)
     );
 }
@@ -129,7 +129,7 @@ fn evictions_and_refusals_are_counted() {
     refused.outcome = Outcome::Failed;
     refused.error = Some("connection refused".into());
     let mut observed = observation(vec![evicted, refused], 30.0);
-    let run = conclude_with(&plan, &mut observed, Some(&AuditFigures::default()));
+    let run = conclude_with(&plan, &mut observed, Some(&AuditFacts::default()));
     let team = &run.tenants[0];
     assert_eq!((team.evictions, team.failed, team.unfinished), (1, 1, 0));
     // The refused one is in the percentiles, as never bound.
@@ -169,7 +169,7 @@ fn faults_of_host_and_harness_are_told_apart_and_outcomes_are_none() {
         restarts: BTreeMap::from([("kube-scheduler".into(), 3)]),
         ..RunFacts::default()
     };
-    let audit = AuditFigures::default();
+    let audit = AuditFacts::default();
     let run = conclude(
         &plan,
         &Clock::new(),
@@ -187,12 +187,12 @@ fn the_folder_holds_all_files_and_reads_back() {
     let plan = plan(vec![team("a", 4, true), team("b", 40, true)]);
     let folder = folder(&plan);
     let mut observed = observation(vec![done("a", "x", 8, 1.0, 6.0)], 10.0);
-    let audit = audit::AuditFigures {
+    let audit = audit::AuditFacts {
         calls: Calls {
             total: CallCounts::from([("hami".into(), BTreeMap::from([("get nodes".into(), 3)]))]),
             ..Calls::default()
         },
-        ..AuditFigures::default()
+        ..AuditFacts::default()
     };
     let _ = conclude(
         &plan,
@@ -216,7 +216,7 @@ fn what_could_not_be_written_disturbs_the_run_and_does_not_end_it() {
     let folder = folder(&plan);
     std::fs::remove_dir_all(folder.writer.dir()).unwrap();
     let mut observed = observation(vec![done("shared", "a", 8, 1.0, 6.0)], 10.0);
-    let audit = AuditFigures::default();
+    let audit = AuditFacts::default();
     let run = conclude(
         &plan,
         &Clock::new(),

@@ -1,22 +1,23 @@
-//! Who pays: every attempt that was stopped for others, from the records, and by whom, from the clearer's decisions.
+//! Who pays: every attempt that was evicted for others, from the records, and by whom, from the clearer's decisions.
 
 use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use super::landings::is_workload_of;
+use super::placements::is_workload_of;
 use crate::latency::{Sample, distribution};
-use crate::run_folder::decision::{REACTIVATED, STOP_UNANSWERED, STOPPED};
+use crate::run_folder::decision::{EVICTED, EVICTION_UNANSWERED, REACTIVATED};
 use crate::run_folder::{
-    Attempt, AttemptEnd, Bill, Decision, Outcome, Percentile, Record, RunSummary, Stop, StoppedBy,
+    Attempt, AttemptEnd, Bill, Decision, EvictedBy, Eviction, Outcome, Percentile, Record,
+    RunSummary,
 };
 use plan::Via;
 
-/// A stop without an answer may have been carried out up to this long before or after that was written down: the clearer
+/// A eviction without an answer may have been carried out up to this long before or after that was written down: the clearer
 /// gives up after 5 s, and an API server may wait as long again for a webhook.
 const UNANSWERED_SECS: f64 = 10.0;
 
-/// Writes the run's stops, and each team's bill, into its summary. `decisions` are the clearer's; empty without one. `zero` is
+/// Writes the run's evictions, and each team's bill, into its summary. `decisions` are the clearer's; empty without one. `zero` is
 /// the wall-clock time at which the run's clock started.
 pub fn who_pays(
     summary: &mut RunSummary,
@@ -25,49 +26,49 @@ pub fn who_pays(
     zero: Timestamp,
 ) {
     let end_secs = summary.observed_secs;
-    summary.stops = stops(records, decisions, zero, end_secs);
+    summary.evictions = evictions(records, decisions, zero, end_secs);
     for team in &mut summary.tenants {
-        let own = summary.stops.iter().filter(|s| s.tenant == team.name);
+        let own = summary.evictions.iter().filter(|s| s.tenant == team.name);
         team.bill = bill(&own.collect::<Vec<_>>(), end_secs);
     }
 }
 
-/// Every attempt that was stopped, in order of time.
+/// Every attempt that was evicted, in order of time.
 #[must_use]
-pub fn stops(
+pub fn evictions(
     records: &[Record],
     decisions: &[Decision],
     zero: Timestamp,
     end_secs: f64,
-) -> Vec<Stop> {
-    let stopped = decisions.iter().filter(|d| d.event == STOPPED);
-    let told: HashSet<&str> = stopped.filter_map(|d| d.victim_uid.as_deref()).collect();
-    // Told, answer unknown: the clearer's only if the task did stop then.
+) -> Vec<Eviction> {
+    let evicted = decisions.iter().filter(|d| d.event == EVICTED);
+    let told: HashSet<&str> = evicted.filter_map(|d| d.victim_uid.as_deref()).collect();
+    // Told, answer unknown: the clearer's only if the task did eviction then.
     let heard_of = |attempt: &Attempt| {
-        let at = attempt.stopped_secs().or(attempt.released_secs);
+        let at = attempt.evicted_secs().or(attempt.released_secs);
         attempt.end == AttemptEnd::Evicted
             && decisions.iter().any(|d| {
                 let near = |at: f64| (d.secs(zero) - at).abs() <= UNANSWERED_SECS;
-                d.event == STOP_UNANSWERED
+                d.event == EVICTION_UNANSWERED
                     && d.victim_uid.is_some()
                     && d.victim_uid == attempt.pod_uid
                     && at.is_some_and(near)
             })
     };
     let heard_of = &heard_of;
-    let mut all: Vec<Stop> = records
+    let mut all: Vec<Eviction> = records
         .iter()
         .flat_map(|record| {
             let given_back = given_back(record, decisions, zero);
             let told = &told;
             let attempts = record.attempts.iter().enumerate();
-            let taken = attempts.filter(|(_, a)| a.end.is_stop());
+            let taken = attempts.filter(|(_, a)| a.end.is_eviction());
             taken.map(move |(i, attempt)| {
                 let uid = attempt.pod_uid.as_deref();
                 let cleared = uid.is_some_and(|uid| told.contains(uid))
                     || given_back.contains(&i)
                     || heard_of(attempt);
-                stop(record, i, cleared, end_secs)
+                eviction(record, i, cleared, end_secs)
             })
         })
         .collect();
@@ -75,8 +76,8 @@ pub fn stops(
     all
 }
 
-/// Attempts whose Workload the clearer gave back to Kueue afterwards, and which therefore it had stopped: it may have died, or
-/// given the clearing up, between telling a task to stop and writing that down.
+/// Attempts whose Workload the clearer gave back to Kueue afterwards, and which therefore it had evicted: it may have died, or
+/// given the clearing up, between telling a task to eviction and writing that down.
 fn given_back(record: &Record, decisions: &[Decision], zero: Timestamp) -> HashSet<usize> {
     let own = decisions.iter().filter(|d| {
         let workload = d.workload.as_deref().unwrap_or_default();
@@ -84,27 +85,27 @@ fn given_back(record: &Record, decisions: &[Decision], zero: Timestamp) -> HashS
             && d.victim_namespace.as_ref() == Some(&record.tenant)
             && is_workload_of(workload, &record.name)
     });
-    let stopped_before = |decision: &Decision| {
+    let evicted_before = |decision: &Decision| {
         let at = decision.secs(zero);
         // Kueue does not admit it again before: the last one admitted until then is the one.
         let admitted = |a: &Attempt| a.reserved_secs.is_some_and(|from| from <= at);
         let last = record.attempts.iter().rposition(admitted)?;
         (record.attempts[last].end == AttemptEnd::Evicted).then_some(last)
     };
-    own.filter_map(stopped_before).collect()
+    own.filter_map(evicted_before).collect()
 }
 
-fn stop(record: &Record, index: usize, cleared: bool, end_secs: f64) -> Stop {
+fn eviction(record: &Record, index: usize, cleared: bool, end_secs: f64) -> Eviction {
     let attempt = &record.attempts[index];
-    let at = attempt.stopped_secs().or(attempt.released_secs);
+    let at = attempt.evicted_secs().or(attempt.released_secs);
     let at_secs = at.unwrap_or(end_secs).min(end_secs);
     let age_secs = attempt
         .running_secs
         .map_or(0.0, |from| (at_secs - from).max(0.0));
     let by = match attempt.end {
-        _ if cleared => StoppedBy::Clearer,
-        AttemptEnd::Preempted => StoppedBy::Kueue,
-        _ => StoppedBy::Other,
+        _ if cleared => EvictedBy::Clearer,
+        AttemptEnd::Preempted => EvictedBy::Kueue,
+        _ => EvictedBy::Other,
     };
     let until = |happened: Option<f64>| match happened.filter(|t| *t <= end_secs) {
         Some(then) => Percentile::Secs((then - at_secs).max(0.0)),
@@ -119,7 +120,7 @@ fn stop(record: &Record, index: usize, cleared: bool, end_secs: f64) -> Stop {
     let done = record
         .finished_secs
         .filter(|_| record.outcome == Outcome::Succeeded);
-    Stop {
+    Eviction {
         tenant: record.tenant.clone(),
         name: record.name.clone(),
         by,
@@ -141,43 +142,48 @@ fn stop(record: &Record, index: usize, cleared: bool, end_secs: f64) -> Stop {
     }
 }
 
-/// What the stops of one team, in order of time, come to.
+/// What the evictions of one team, in order of time, come to.
 #[must_use]
-pub fn bill(stops: &[&Stop], end_secs: f64) -> Bill {
+pub fn bill(evictions: &[&Eviction], end_secs: f64) -> Bill {
     let by = |who| {
-        let of = stops.iter().filter(|s| s.by == who);
+        let of = evictions.iter().filter(|s| s.by == who);
         u32::try_from(of.count()).unwrap_or(u32::MAX)
     };
-    let for_good = stops
+    let for_good = evictions
         .iter()
         .filter(|s| s.rebound_secs == Percentile::TooFew);
-    let waits = stops.iter().enumerate().map(|(i, s)| {
+    let waits = evictions.iter().enumerate().map(|(i, s)| {
         let until_bound = match s.rebound_secs {
             Percentile::Secs(secs) | Percentile::Over { over: secs } => secs,
             Percentile::TooFew => 0.0,
         };
-        // Stopped once more while it waited: from there on the wait is that stop's.
-        let again = stops.iter().skip(i + 1).find(|n| n.name == s.name);
-        let until_stopped = again.map_or(f64::INFINITY, |n| n.at_secs - s.at_secs);
-        f64::from(s.cards) * until_bound.min(until_stopped)
+        // Evicted once more while it waited: from there on the wait is that eviction's.
+        let again = evictions.iter().skip(i + 1).find(|n| n.name == s.name);
+        let until_evicted = again.map_or(f64::INFINITY, |n| n.at_secs - s.at_secs);
+        f64::from(s.cards) * until_bound.min(until_evicted)
     });
     Bill {
-        by_kueue: by(StoppedBy::Kueue),
-        by_clearer: by(StoppedBy::Clearer),
-        by_other: by(StoppedBy::Other),
+        by_kueue: by(EvictedBy::Kueue),
+        by_clearer: by(EvictedBy::Clearer),
+        by_other: by(EvictedBy::Other),
         lost_for_good: u32::try_from(for_good.count()).unwrap_or(u32::MAX),
         // Not `sum`, which makes -0 of nothing.
-        lost_card_seconds: stops.iter().fold(0.0, |sum, s| sum + s.lost_card_seconds),
+        lost_card_seconds: evictions
+            .iter()
+            .fold(0.0, |sum, s| sum + s.lost_card_seconds),
         waited_card_seconds: waits.fold(0.0, |sum, wait| sum + wait),
-        rebound: latency(stops.iter().map(|s| (s.at_secs, s.rebound_secs)), end_secs),
+        rebound: latency(
+            evictions.iter().map(|s| (s.at_secs, s.rebound_secs)),
+            end_secs,
+        ),
         useful_again: latency(
-            stops
+            evictions
                 .iter()
                 .filter_map(|s| Some((s.at_secs, s.useful_again_secs?))),
             end_secs,
         ),
         done_again: latency(
-            stops.iter().map(|s| (s.at_secs, s.done_again_secs)),
+            evictions.iter().map(|s| (s.at_secs, s.done_again_secs)),
             end_secs,
         ),
     }
@@ -205,5 +211,5 @@ fn latency(
 }
 
 #[cfg(test)]
-#[path = "stops_tests.rs"]
+#[path = "evictions_tests.rs"]
 mod tests;

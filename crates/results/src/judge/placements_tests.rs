@@ -1,4 +1,4 @@
-//! Landings of hand-made records and decisions, and the embedded experiments' shapes over them, those that fail above all.
+//! Placements of hand-made records and decisions, and the embedded experiments' shapes over them, those that fail above all.
 
 use super::*;
 use crate::fixtures::full;
@@ -11,7 +11,7 @@ fn clearer() -> ClearerPlan {
     ClearerPlan {
         strategy: ClearerStrategy::Recheck,
         scope: None,
-        stops: vec!["vision".into()],
+        evicts: vec!["vision".into()],
         trigger: ClearerTrigger::Unschedulable,
         deadline_secs: 45.0,
     }
@@ -57,8 +57,8 @@ fn pending(name: &str) -> Record {
     record
 }
 
-fn judged(record: Record, decisions: &[Decision]) -> Landing {
-    let mut all = landings(&clearer(), &[record], decisions, zero());
+fn judged(record: Record, decisions: &[Decision]) -> Placement {
+    let mut all = placements(&clearer(), &[record], decisions, zero());
     assert_eq!(all.len(), 1);
     all.remove(0)
 }
@@ -72,35 +72,35 @@ fn right_is_the_machine_first_handed_over_and_no_other() {
         decision(HANDED_OVER, 35, "gpu-02", "research/a"),
     ];
     let right = judged(on("gpu-01", "a"), &decisions);
-    assert_eq!(right.landed, Landed::Right);
+    assert_eq!(right.placed, Placed::Right);
     assert_eq!(
         right.clearing_secs(),
         Some(30.0),
         "from the first choice on"
     );
     let wrong = judged(on("gpu-02", "a"), &decisions);
-    assert_eq!((wrong.landed, wrong.clearings), (Landed::Wrong, 2));
+    assert_eq!((wrong.placed, wrong.clearings), (Placed::Wrong, 2));
     assert_eq!(wrong.cleared_node.as_deref(), Some("gpu-01"));
     assert_eq!(wrong.clearing_secs(), None);
-    assert_eq!(judged(pending("a"), &decisions).landed, Landed::Never);
+    assert_eq!(judged(pending("a"), &decisions).placed, Placed::Never);
 }
 
 #[test]
-fn a_request_that_takes_another_s_machine_landed_wrong() {
+fn a_request_that_takes_another_s_machine_placed_wrong() {
     // Both were cleared for; each sits on the machine of the other.
     let decisions = [
         decision(HANDED_OVER, 20, "gpu-01", "research/a"),
         decision(HANDED_OVER, 21, "gpu-02", "research/b"),
     ];
-    assert_eq!(judged(on("gpu-02", "a"), &decisions).landed, Landed::Wrong);
-    assert_eq!(judged(on("gpu-01", "b"), &decisions).landed, Landed::Wrong);
+    assert_eq!(judged(on("gpu-02", "a"), &decisions).placed, Placed::Wrong);
+    assert_eq!(judged(on("gpu-01", "b"), &decisions).placed, Placed::Wrong);
 }
 
 #[test]
 fn a_machine_that_fell_empty_by_itself_is_nobody_s_loss_and_still_counts_as_elsewhere() {
     let chosen = decision(CHOSEN, 20, "gpu-01", "research/a");
     let free = judged(on("gpu-02", "a"), std::slice::from_ref(&chosen));
-    assert_eq!(free.landed, Landed::Free);
+    assert_eq!(free.placed, Placed::Free);
     assert_eq!(free.clearing_secs(), None);
     // It had been cleared for another, whose work was over: nobody's again.
     let over = |end, secs| {
@@ -116,15 +116,15 @@ fn a_machine_that_fell_empty_by_itself_is_nobody_s_loss_and_still_counts_as_else
     };
     for end in [PUT_BACK, LANDED, FAILED] {
         let before = judged(on("gpu-02", "a"), &over(end, 39));
-        assert_eq!(before.landed, Landed::Free, "{end}");
+        assert_eq!(before.placed, Placed::Free, "{end}");
         let after = judged(on("gpu-02", "a"), &over(end, 41));
-        assert_eq!(after.landed, Landed::Wrong, "{end}: it was another's");
+        assert_eq!(after.placed, Placed::Wrong, "{end}: it was another's");
     }
-    let landings = of_arm(&[&[free]]).unwrap();
-    let counts = landings.by_run[0];
+    let placements = of_arm(&[&[free]]).unwrap();
+    let counts = placements.by_run[0];
     assert_eq!((counts.free, counts.wrong, counts.elsewhere()), (1, 0, 1));
-    assert_eq!(landings.elsewhere.count, 1);
-    let sentence = landings.sentence();
+    assert_eq!(placements.elsewhere.count, 1);
+    let sentence = placements.sentence();
     assert!(
         sentence.contains("1 elsewhere") && sentence.contains("1 took a machine that was empty"),
         "{sentence}"
@@ -134,23 +134,23 @@ fn a_machine_that_fell_empty_by_itself_is_nobody_s_loss_and_still_counts_as_else
 #[test]
 fn a_machine_that_holds_another_s_task_is_wrong() {
     let chosen = [decision(CHOSEN, 20, "gpu-01", "research/a")];
-    let landed = |ended| {
+    let placed = |ended| {
         let mut other = done("vision", "task", 1, 10.0, ended);
         other.attempts[0].node = Some("gpu-02".into());
-        let all = landings(&clearer(), &[on("gpu-02", "a"), other], &chosen, zero());
-        all[0].landed
+        let all = placements(&clearer(), &[on("gpu-02", "a"), other], &chosen, zero());
+        all[0].placed
     };
-    assert_eq!(landed(60.0), Landed::Wrong);
-    assert_eq!(landed(30.0), Landed::Free);
+    assert_eq!(placed(60.0), Placed::Wrong);
+    assert_eq!(placed(30.0), Placed::Free);
     // The scheduler knew of its end before the watch said so.
-    assert_eq!(landed(40.3), Landed::Free);
+    assert_eq!(placed(40.3), Placed::Free);
 }
 
 #[test]
 fn a_request_for_which_nothing_was_chosen_says_nothing() {
     let other = [decision(HANDED_OVER, 20, "gpu-01", "research/b")];
-    assert_eq!(judged(on("gpu-01", "a"), &other).landed, Landed::Unaided);
-    assert_eq!(judged(pending("a"), &[]).landed, Landed::Never);
+    assert_eq!(judged(on("gpu-01", "a"), &other).placed, Placed::Unaided);
+    assert_eq!(judged(pending("a"), &[]).placed, Placed::Never);
     assert!(of_arm(&[&[judged(on("gpu-01", "a"), &other)]]).is_none());
 }
 
@@ -161,10 +161,10 @@ fn a_clearing_for_a_workload_counts_for_its_job_alone() {
         decision.clearing.as_mut().unwrap().request = name.into();
         [decision]
     };
-    let landed = |name| judged(on("gpu-01", "burst-0-000"), &for_workload(name)).landed;
-    assert_eq!(landed("job-burst-0-000-1a2b3"), Landed::Right);
-    assert_eq!(landed("job-burst-0-0001-1a2b3"), Landed::Unaided);
-    assert_eq!(landed("job-burst-0-000-4-1a2b3"), Landed::Unaided);
+    let placed = |name| judged(on("gpu-01", "burst-0-000"), &for_workload(name)).placed;
+    assert_eq!(placed("job-burst-0-000-1a2b3"), Placed::Right);
+    assert_eq!(placed("job-burst-0-0001-1a2b3"), Placed::Unaided);
+    assert_eq!(placed("job-burst-0-000-4-1a2b3"), Placed::Unaided);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn only_whole_machines_of_teams_that_are_not_stopped_are_requests() {
         done("vision", "may-be-stopped", 8, 0.0, 9.0),
         slices,
     ];
-    assert!(landings(&clearer(), &records, &[], zero()).is_empty());
+    assert!(placements(&clearer(), &records, &[], zero()).is_empty());
 }
 
 /// A run of an arm with so many requests right, wrong and never.
@@ -185,14 +185,14 @@ fn run(arm: &str, right: usize, wrong: usize, never: usize, secs: f64) -> Judged
     summary.arm = arm.into();
     summary.tenants[0].name = "research".into();
     let verdicts = [
-        (Landed::Right, right),
-        (Landed::Wrong, wrong),
-        (Landed::Never, never),
+        (Placed::Right, right),
+        (Placed::Wrong, wrong),
+        (Placed::Never, never),
     ];
-    summary.landings = verdicts
+    summary.placements = verdicts
         .into_iter()
-        .flat_map(|(landed, n)| std::iter::repeat_n(landed, n))
-        .map(|landed| Landing {
+        .flat_map(|(placed, n)| std::iter::repeat_n(placed, n))
+        .map(|placed| Placement {
             tenant: "research".into(),
             name: "burst-0-000".into(),
             cleared_node: Some("gpu-01".into()),
@@ -201,7 +201,7 @@ fn run(arm: &str, right: usize, wrong: usize, never: usize, secs: f64) -> Judged
             handed_over_secs: Some(12.0),
             node: None,
             bound_secs: Some(10.0 + secs),
-            landed,
+            placed,
         })
         .collect();
     Judged::new(&summary, &[])
@@ -219,7 +219,7 @@ fn holds(arms: &[ArmSummary], arm: &str, word: &str) -> Option<bool> {
 }
 
 #[test]
-fn one_wrong_landing_in_many_runs_breaks_the_shape() {
+fn one_wrong_placement_in_many_runs_breaks_the_shape() {
     let mut runs = vec![run("recheck", 5, 0, 0, 20.0); 9];
     runs.push(run("recheck", 4, 1, 0, 20.0));
     let arms = verdicts("drain-race", &runs);
@@ -232,7 +232,7 @@ fn one_wrong_landing_in_many_runs_breaks_the_shape() {
         ),
         Some(true)
     );
-    // A request that landed nowhere is no better.
+    // A request that placed nowhere is no better.
     let stuck = [run("reserve", 4, 0, 1, 20.0)];
     let arms = verdicts("drain-race", &stuck);
     assert_eq!(holds(&arms, "reserve", "every request"), Some(false));
@@ -243,16 +243,19 @@ fn a_race_that_never_showed_breaks_the_shape_of_the_racy_strategy() {
     let clean = vec![run("list-then-evict", 5, 0, 0, 20.0); 10];
     let arms = verdicts("drain-race", &clean);
     assert_eq!(holds(&arms, "list-then-evict", "some request"), Some(false));
-    let landings = arms[0].landings.as_ref().unwrap();
-    assert_eq!((landings.wrong.count, landings.wrong.of), (0, 50));
-    assert!(landings.wrong.high > 0.07, "none of 50 does not mean never");
+    let placements = arms[0].placements.as_ref().unwrap();
+    assert_eq!((placements.wrong.count, placements.wrong.of), (0, 50));
+    assert!(
+        placements.wrong.high > 0.07,
+        "none of 50 does not mean never"
+    );
     let mut raced = clean;
     raced[3] = run("list-then-evict", 3, 2, 0, 20.0);
     let arms = verdicts("drain-race", &raced);
     assert_eq!(holds(&arms, "list-then-evict", "some request"), Some(true));
-    let share = &arms[0].figures["research.landed_elsewhere_share"].median;
+    let share = &arms[0].metrics["research.placed_elsewhere_share"].median;
     assert_eq!(*share, crate::run_folder::Percentile::Secs(0.04));
-    let sentence = arms[0].landings.as_ref().unwrap().sentence();
+    let sentence = arms[0].placements.as_ref().unwrap().sentence();
     assert!(
         sentence.contains("48 of 50") && sentence.contains("2 elsewhere"),
         "{sentence}"
@@ -279,7 +282,7 @@ fn a_race_that_did_not_show_in_few_requests_is_not_refuted() {
         )
     };
     assert_eq!((none_of(11), none_of(12)), (None, Some(false)));
-    // One that landed amiss refutes that all land right, however few there were.
+    // One that placed amiss refutes that all land right, however few there were.
     let one = [run("reserve", 1, 1, 0, 20.0)];
     assert_eq!(
         holds(&verdicts("drain-race", &one), "reserve", "every request"),
@@ -311,7 +314,7 @@ fn preemption_alone_must_place_none_and_the_clearer_all() {
     let kueue = |bound: f64| {
         let mut alone = run("kueue", 0, 0, 0, 0.0);
         let name = "research.whole-machine.bound_count".to_owned();
-        alone.figures.insert(name, Amount::Is(bound));
+        alone.metrics.insert(name, Amount::Is(bound));
         holds(&verdicts("preemption", &[alone]), "kueue", "alone")
     };
     assert_eq!(kueue(0.0), Some(true));

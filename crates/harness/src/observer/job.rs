@@ -1,4 +1,4 @@
-//! One experiment: its record as it grows, event by event.
+//! One Job: its record as it grows, event by event.
 //!
 //! How attempts come about. Kueue's admissions and the pods arrive on watches of their own, a little out of step:
 //! - a reservation opens an attempt; the first pod after it belongs to it;
@@ -14,9 +14,9 @@ use super::state::Submission;
 use plan::Via;
 use results::run_folder::{Attempt, AttemptEnd, Outcome, Record};
 
-/// An experiment's record and what is needed to keep it, but not to read it.
+/// A Job's record and what is needed to keep it, but not to read it.
 #[derive(Debug, Clone)]
-pub struct Experiment {
+pub struct TrackedJob {
     pub(super) record: Record,
     tracks: Vec<Track>,
     /// Since when the Workload's quota reservation, as last seen, holds.
@@ -35,7 +35,7 @@ struct Track {
     disrupted: bool,
 }
 
-impl Experiment {
+impl TrackedJob {
     pub(super) fn new(s: Submission) -> Self {
         Self {
             record: Record {
@@ -94,7 +94,7 @@ impl Experiment {
     #[must_use]
     pub fn lost_attempts(&self) -> u32 {
         let ends = self.record.attempts.iter().zip(&self.tracks);
-        let lost = ends.filter(|(attempt, track)| track.end(attempt).is_stop());
+        let lost = ends.filter(|(attempt, track)| track.end(attempt).is_eviction());
         u32::try_from(lost.count()).unwrap_or(u32::MAX)
     }
 
