@@ -5,7 +5,7 @@ use super::bench::{prepare, shape_overrides};
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};
 use harness::bench::run::{USER_AGENT, bring_up};
-use harness::cluster::{self, SessionState};
+use harness::cluster::{self, ClusterState};
 use harness::tenants;
 use host::{errln, out, outln};
 
@@ -70,7 +70,7 @@ pub fn status(place: &Place) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn describe(session: &SessionState) -> String {
+fn describe(session: &ClusterState) -> String {
     let what = match (session.kept, session.owner_pid) {
         (true, _) => "left running".to_owned(),
         (false, Some(pid)) => format!("in use by process {pid}"),

@@ -1,4 +1,4 @@
-//! From what is seen of a pod with a data plane to what is said of it.
+//! What the record says about a pod with a data plane.
 
 use super::objects::{PodPhase, PodView};
 use super::state::{Event, Object, State, Submission};

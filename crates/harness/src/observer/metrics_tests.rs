@@ -1,4 +1,4 @@
-//! Whole runs, from records made by hand to the summary and the files.
+//! Whole runs: records made by hand in, the summary and the files out.
 
 use super::*;
 use crate::observer::tick::HarnessUse;
