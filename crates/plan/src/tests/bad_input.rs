@@ -1,4 +1,4 @@
-//! Bad input gets one line that says where, what, and what would be right.
+//! Bad input gets one line that says where, what is wrong, and what would be right.
 
 use std::fmt::Write;
 use std::path::PathBuf;
