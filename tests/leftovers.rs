@@ -123,7 +123,7 @@ fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
     let shown = bed.run(&["show", "session"]);
     let said = messages(&shown);
     assert!(
-        said.contains("cleared what a killed command left"),
+        said.contains("removed the cluster of a killed command"),
         "{said}"
     );
     let status = bed.run(&["status"]);

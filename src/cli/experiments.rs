@@ -6,7 +6,7 @@ use plan::{self, Experiment, Overrides, Plan, PlanError, minutes};
 /// Prints every experiment with the time that its default arms take.
 ///
 /// # Errors
-/// None of an embedded experiment, which a test loads.
+/// Never in practice: a test loads every embedded experiment.
 pub fn list() -> Result<(), PlanError> {
     for (name, title) in plan::names() {
         let plans = plan::plans(&plan::load(&name)?, &Overrides::default())?;
@@ -19,10 +19,10 @@ pub fn list() -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Prints what an experiment does.
+/// Explains an experiment.
 ///
 /// # Errors
-/// If there is no such experiment, or its file is wrong.
+/// There is no such experiment, or its file is wrong.
 pub fn explain(name: &str) -> Result<(), PlanError> {
     let experiment = plan::load(name)?;
     outln!("{}: {}", experiment.name, experiment.title);
