@@ -1,31 +1,53 @@
 //! Standard output and standard error, which may be closed: `headroom list | head -1` is no reason to panic, and a run
-//! whose terminal is gone still has a summary to write.
+//! whose terminal is gone still has a summary to write. In a crate's own tests what is printed is the test's: it is shown
+//! if the test fails.
+
+use std::fmt::Arguments;
+use std::io::{self, Write as _};
 
 /// Prints a line to standard output; nobody listening any more is no error.
 #[macro_export]
 macro_rules! outln {
-    ($($arg:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stdout(), $($arg)*);
-    }};
+    ($($arg:tt)*) => {
+        $crate::terminal::to_stdout(cfg!(test), format_args!("{}\n", format_args!($($arg)*)))
+    };
 }
 
 /// Prints to standard output; nobody listening any more is no error.
 #[macro_export]
 macro_rules! out {
-    ($($arg:tt)*) => {{
-        use std::io::Write as _;
-        let _ = write!(std::io::stdout(), $($arg)*);
-    }};
+    ($($arg:tt)*) => {
+        $crate::terminal::to_stdout(cfg!(test), format_args!($($arg)*))
+    };
 }
 
 /// Prints a line to standard error; nobody listening any more is no error.
 #[macro_export]
 macro_rules! errln {
-    ($($arg:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($arg)*);
-    }};
+    ($($arg:tt)*) => {
+        $crate::terminal::to_stderr(cfg!(test), format_args!("{}\n", format_args!($($arg)*)))
+    };
+}
+
+/// What [`outln!`] and [`out!`] do. `of_a_test`: the calling crate is built for its tests, which catch what `print!` prints
+/// and nothing else. Outside of a test `print!` would panic when nobody listens.
+#[allow(clippy::print_stdout)]
+pub fn to_stdout(of_a_test: bool, text: Arguments<'_>) {
+    if of_a_test {
+        print!("{text}");
+    } else {
+        let _ = io::stdout().write_fmt(text);
+    }
+}
+
+/// What [`errln!`] does; as [`to_stdout`].
+#[allow(clippy::print_stderr)]
+pub fn to_stderr(of_a_test: bool, text: Arguments<'_>) {
+    if of_a_test {
+        eprint!("{text}");
+    } else {
+        let _ = io::stderr().write_fmt(text);
+    }
 }
 
 /// Text without control characters, which neither SVG nor a terminal should see.
