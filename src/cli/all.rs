@@ -3,25 +3,20 @@
 use host::{errln, out};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use jiff::Timestamp;
 
 use super::Place;
 use super::args::BenchArgs;
-use super::bench::{BadOptions, order, untaken};
+use super::order::{BadOptions, order};
 use super::setting::Setting;
-use ::results::run_folder::place::{self, RUNS};
-use ::results::run_folder::replace;
+use ::results::run_folder::files;
+use ::results::run_folder::place::{self, RUNS, untaken};
 use host::terminal::in_one;
-use plan::Order;
-use plan::{self, Experiment};
-use present::tables::page::{Input, Outcome, Page};
+use plan::{self, Experiment, Order};
+use present::tables::page::{Outcome, Page, PageError};
 
 /// The name that means every experiment.
 pub const ALL: &str = "all";
-
-/// Names of the page in the folder of the sessions, as Markdown and as JSON.
-const PAGE: [&str; 2] = ["page.md", "page.json"];
 
 /// All experiments, in their defaults.
 #[derive(Debug)]
@@ -43,13 +38,15 @@ impl All {
         }
         check(args)?;
         let experiments: Vec<Experiment> = plan::embedded().collect();
-        let dir = match &args.out {
-            Some(dir) => dir.clone(),
-            None => place::free(Path::new(RUNS), Timestamp::now(), ALL),
+        let dir = match (&args.resume, &args.out) {
+            (Some(dir), _) | (None, Some(dir)) => dir.clone(),
+            (None, None) => place::free(Path::new(RUNS), Timestamp::now(), ALL),
         };
-        untaken(&dir)?;
+        if args.resume.is_none() {
+            untaken(&dir)?;
+            args.out = Some(dir.clone());
+        }
         args.experiments = experiments.iter().map(|e| e.name.clone()).collect();
-        args.out = Some(dir.clone());
         Ok(Some(Self {
             experiments,
             dir,
@@ -97,42 +94,27 @@ impl All {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn write(&self, orders: &[(Order, Setting)], outcomes: &[Outcome]) -> anyhow::Result<()> {
-        let page = self.page(orders, outcomes);
-        for (name, text) in PAGE.into_iter().zip([page.markdown(), page.json()?]) {
-            let path = self.dir.join(name);
-            // If no session could be written, there is no folder yet.
-            std::fs::create_dir_all(&self.dir)
-                .and_then(|()| replace(&path, text.as_bytes()))
-                .with_context(|| format!("can't write {}", path.display()))?;
-        }
-        Ok(())
+    pub fn write(
+        &self,
+        orders: &[(Order, Setting)],
+        outcomes: &[Option<Outcome>],
+    ) -> Result<(), PageError> {
+        self.page(orders, outcomes).write(&self.dir)
     }
 
     /// Prints the page.
-    pub fn print(&self, orders: &[(Order, Setting)], outcomes: &[Outcome]) {
+    pub fn print(&self, orders: &[(Order, Setting)], outcomes: &[Option<Outcome>]) {
         out!("{}", self.page(orders, outcomes).markdown());
-        let file = self.dir.join(PAGE[0]);
+        let file = self.dir.join(files::PAGE_TEXT);
         if file.exists() {
             errln!("page: {}", file.display());
         }
     }
 
-    fn page(&self, orders: &[(Order, Setting)], outcomes: &[Outcome]) -> Page {
-        let inputs = self.experiments.iter().map(|experiment| {
-            let of = |(order, _): &(Order, Setting)| order.experiment == experiment.name;
-            let at = orders.iter().position(of);
-            let mut left_out = self.left_out.iter();
-            let why = left_out.find(|(name, _)| *name == experiment.name);
-            Input {
-                experiment,
-                order: at
-                    .map(|i| &orders[i].0)
-                    .ok_or(why.map_or("was not ordered", |(_, w)| w)),
-                outcome: at.and_then(|i| outcomes.get(i)),
-            }
-        });
-        Page::new(&inputs.collect::<Vec<_>>())
+    fn page(&self, orders: &[(Order, Setting)], outcomes: &[Option<Outcome>]) -> Page {
+        let orders = orders.iter().map(|(order, _)| order);
+        let ordered: Vec<_> = orders.zip(outcomes.iter().map(Option::as_ref)).collect();
+        Page::over(&self.experiments, &ordered, &self.left_out)
     }
 }
 

@@ -1,32 +1,24 @@
 //! `headroom bench`.
 
 use host::{errln, outln};
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{ErrorKind, IsTerminal};
-use std::path::{Path, PathBuf};
-
-use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeMap;
 
 use super::all::All;
-use super::args::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs};
-use super::setting::{self, Setting};
+use super::args::BenchArgs;
+use super::order::{order, own_folders};
+use super::resume;
+use super::setting::Setting;
 use super::{Exit, Place, signals};
-use ::results::run_folder::files;
 use ::results::run_folder::info::Program;
-use components::{self, Cache, Components, Hami, Progress};
+use components::{self, Cache, Components, Hami};
+use harness::bench::resume::Earlier;
 use harness::bench::{self, Bench, News};
 use harness::cluster::Programs;
 use harness::tenants;
 use host::terminal::in_one;
-use plan::Order;
-use plan::{self, Overrides, Plan, minutes};
+use plan::{Order, Takes};
 use present::tables::page::Outcome;
 use present::tables::{soak, table, verdicts};
-
-/// Options that exclude each other, or do not fit the experiment.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadOptions(pub String);
 
 /// Runs experiments.
 ///
@@ -45,8 +37,9 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
         own_folders(&orders)?;
         orders
     };
+    let earlier = resume::earlier(&args, &orders)?;
     if args.dry_run {
-        dry_run(&orders)?;
+        dry_run(&orders, &earlier)?;
         return Ok(Exit::Done);
     }
     // Asked before anything is built: a wrong path is told at once.
@@ -58,16 +51,24 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
             settings.push((setting, cache, hami));
         }
     }
-    errln!("{}", expectation(&orders, &settings));
+    errln!("{}", expectation(&orders, &earlier, &settings));
     let mut benches = Vec::new();
     for (setting, cache, hami) in &settings {
         benches.push(prepare(&setting.place, cache, hami).await?);
     }
-    let mut outcomes: Vec<Outcome> = Vec::new();
-    let mut page = Ok(());
-    for (order, setting) in &orders {
+    let of = |setting: &Setting| {
         let mut ready = settings.iter().zip(&benches);
-        let Some((_, bench)) = ready.find(|((known, ..), _)| *known == setting) else {
+        let found = ready.find(|((known, ..), _)| *known == setting);
+        found.map(|(_, bench)| bench)
+    };
+    resume::fits(&orders, &earlier, of)?;
+    let mut outcomes = resume::complete(&orders, &earlier);
+    let mut page = Ok(());
+    for (i, (order, setting)) in orders.iter().enumerate() {
+        if outcomes[i].is_some() {
+            continue;
+        }
+        let Some(bench) = of(setting) else {
             continue; // every order's setting is among them
         };
         let outcome = match bench::session(bench, order, &mut tell, signals::stop()).await {
@@ -82,11 +83,12 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
                 Outcome::Failed(error)
             }
         };
-        outcomes.push(outcome);
+        let interrupted = outcome.interrupted();
+        outcomes[i] = Some(outcome);
         if let Some(all) = &all {
             page = all.write(&orders, &outcomes);
         }
-        if outcomes.last().is_some_and(Outcome::interrupted) {
+        if interrupted {
             break;
         }
     }
@@ -113,8 +115,8 @@ pub fn tell(news: News<'_>) {
     }
 }
 
-fn exit(outcomes: &[Outcome]) -> Exit {
-    let any = |of: fn(&Outcome) -> bool| outcomes.iter().any(of);
+fn exit(outcomes: &[Option<Outcome>]) -> Exit {
+    let any = |of: fn(&Outcome) -> bool| outcomes.iter().flatten().any(of);
     if any(Outcome::interrupted) {
         Exit::Interrupted
     } else if any(Outcome::failed) {
@@ -123,118 +125,6 @@ fn exit(outcomes: &[Outcome]) -> Exit {
         Exit::Disturbed
     } else {
         Exit::Done
-    }
-}
-
-/// This command line, which is recorded.
-pub fn command_line() -> Vec<String> {
-    std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect()
-}
-
-/// The order for one experiment.
-///
-/// # Errors
-/// The experiment, or an option for it, is wrong.
-pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Order, Setting)> {
-    let experiment = plan::load(name)?;
-    let overrides = Overrides {
-        compress: args.compress,
-        timeline: args.timeline.clone(),
-        quick: args.quick,
-        repeat: args.repeat,
-        soak_secs: args.soak,
-        arms: args.arms.clone(),
-        ..shape_overrides(&args.shape)
-    };
-    let out = args.out.as_ref().map(|out| match args.experiments.len() {
-        1 => out.clone(),
-        // A session an experiment: each has a folder of its own under the one that was named.
-        _ => out.join(&experiment.name),
-    });
-    let mut host = setting::host(place, &args.shape, &experiment);
-    host.out = out.or(host.out);
-    if let Some(out) = &host.out {
-        untaken(out)?;
-    }
-    host.keep |= args.keep;
-    let setting = Setting::new(&host, &experiment)?;
-    let plans = plan::plans(&experiment, &overrides)?;
-    if host.keep && plans.iter().any(|plan| plan.soak_secs.is_some()) {
-        let problem = "--keep does not go with --soak: nobody knows in advance which run is the last; leave out one of them";
-        return Err(BadOptions(problem.to_owned()).into());
-    }
-    let one = args.experiments.len() == 1;
-    if args.quick && one && !plans.iter().any(|plan| plan.quick) {
-        let name = &experiment.name;
-        errln!("note: --quick changes nothing in {name}, which has no timeline");
-    }
-    let order = Order {
-        expect: experiment.expected(&plans, &overrides),
-        plans,
-        experiment: experiment.name,
-        host,
-        command: command_line(),
-    };
-    Ok((order, setting))
-}
-
-/// A folder cannot be used for a session.
-#[derive(Debug, thiserror::Error)]
-#[error("--out {}: {problem}; name a new folder or an empty one", path.display())]
-pub struct Taken {
-    path: PathBuf,
-    problem: &'static str,
-}
-
-/// Checks that a session's folder is new or empty.
-pub fn untaken(path: &Path) -> Result<(), Taken> {
-    let problem = match path.read_dir().map(|mut entries| entries.next().is_some()) {
-        Ok(true) if path.join(files::SUMMARY).exists() => "it holds a session already",
-        Ok(true) => "there are files in it",
-        Err(error) if error.kind() == ErrorKind::NotADirectory => "it is not a folder",
-        _ => return Ok(()),
-    };
-    Err(Taken {
-        path: path.to_owned(),
-        problem,
-    })
-}
-
-/// Checks that each session gets its own folder: below `--out` there is one per experiment's name.
-fn own_folders(orders: &[(Order, Setting)]) -> Result<(), BadOptions> {
-    let mut taken = BTreeSet::new();
-    let out = |(order, _): &(Order, Setting)| order.host.out.clone();
-    match orders
-        .iter()
-        .filter_map(out)
-        .find(|dir| !taken.insert(dir.clone()))
-    {
-        Some(dir) => Err(BadOptions(format!(
-            "two experiments would be written to {}: give them different names, or use --repeat",
-            dir.display()
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// The settings of the options that shape a cluster.
-pub fn shape_overrides(shape: &ShapeArgs) -> Overrides {
-    let limits = shape.limits.map(|limits| match limits {
-        LimitsArg::Raised => "raised",
-        LimitsArg::HamiDefault => "hami-default",
-    });
-    let policy = shape.node_policy.map(|policy| match policy {
-        PolicyArg::Spread => "spread",
-        PolicyArg::Binpack => "binpack",
-    });
-    Overrides {
-        limits: limits.map(Into::into),
-        node_policy: policy.map(Into::into),
-        nodes: shape.nodes,
-        seed: shape.seed,
-        ..Overrides::default()
     }
 }
 
@@ -294,7 +184,11 @@ fn recorded(components: &Components, hami: &Hami) -> BTreeMap<String, Program> {
 }
 
 /// How long everything will take, for the first line.
-fn expectation(orders: &[(Order, Setting)], settings: &[(&Setting, Cache, Hami)]) -> String {
+fn expectation(
+    orders: &[(Order, Setting)],
+    earlier: &[Option<Earlier>],
+    settings: &[(&Setting, Cache, Hami)],
+) -> String {
     let (mut missing, mut setup_secs) = (Vec::new(), 0);
     for (setting, cache, _) in settings {
         if setting.place.components.is_none() {
@@ -309,10 +203,11 @@ fn expectation(orders: &[(Order, Setting)], settings: &[(&Setting, Cache, Hami)]
         let missing = missing.join(", ");
         format!("set-up: building {missing}, about {setup_secs} s")
     };
-    format!("{setup}; {}", all_runs(orders))
+    let takes: Takes = resume::takes(orders, earlier).sum();
+    format!("{setup}; {takes}")
 }
 
-fn dry_run(orders: &[(Order, Setting)]) -> anyhow::Result<()> {
+fn dry_run(orders: &[(Order, Setting)], earlier: &[Option<Earlier>]) -> anyhow::Result<()> {
     for plan in orders.iter().flat_map(|(order, _)| &order.plans) {
         outln!("{}", plan.describe());
         outln!("objects");
@@ -321,46 +216,11 @@ fn dry_run(orders: &[(Order, Setting)]) -> anyhow::Result<()> {
         }
     }
     if orders.len() > 1 {
-        for order in orders {
-            let runs = all_runs(std::slice::from_ref(order));
-            outln!("{}: {runs}", order.0.experiment);
+        for ((order, _), takes) in orders.iter().zip(resume::takes(orders, earlier)) {
+            outln!("{}: {takes}", order.experiment);
         }
     }
-    outln!("in all: {}, without set-up", all_runs(orders));
+    let takes: Takes = resume::takes(orders, earlier).sum();
+    outln!("in all: {takes}, without set-up");
     Ok(())
-}
-
-/// How many runs there are, and how long they take with bring-up and tear-down.
-fn all_runs(orders: &[(Order, Setting)]) -> String {
-    let plans = || orders.iter().flat_map(|(order, _)| &order.plans);
-    let runs = |plan: &Plan| f64::from(plan.repeats) * plan::run_secs(plan);
-    // Of a soak all arms have the same time, together.
-    let soaks = orders
-        .iter()
-        .filter_map(|(order, _)| order.plans.first()?.soak_secs);
-    let soak_secs: f64 = soaks.sum();
-    let fixed = || plans().filter(|plan| plan.soak_secs.is_none());
-    let secs = soak_secs + fixed().map(runs).sum::<f64>();
-    match fixed().map(|plan| plan.repeats).sum() {
-        0 => format!("as many runs as end within {}", minutes(secs)),
-        n if soak_secs > 0.0 => format!("{n} runs and a soak, about {}", minutes(secs)),
-        1 => format!("1 run, about {}", minutes(secs)),
-        n => format!("{n} runs, about {}", minutes(secs)),
-    }
-}
-
-/// Shows the progress of a set-up: on a terminal one line that is overwritten, elsewhere plain lines.
-pub fn setup_report() -> impl FnMut(Progress) + Send {
-    let bar = std::io::stderr().is_terminal().then(|| {
-        let style = ProgressStyle::with_template("{wide_msg}");
-        ProgressBar::new_spinner()
-            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
-    });
-    move |news| match (&bar, &news) {
-        (Some(bar), Progress::Running { .. }) => bar.set_message(news.to_string()),
-        (Some(bar), _) => bar.println(news.to_string()),
-        // Each second would be too much for a log.
-        (None, Progress::Running { elapsed, .. }) if elapsed.as_secs() % 10 != 0 => {}
-        (None, _) => errln!("{news}"),
-    }
 }

@@ -1,11 +1,12 @@
 //! `headroom up`, `status`, `down`: a cluster that is left running.
 
 use super::args::UpArgs;
-use super::bench::{prepare, shape_overrides};
+use super::bench::prepare;
+use super::order::shape_overrides;
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};
 use harness::bench::run::{USER_AGENT, bring_up};
-use harness::cluster::{self, ClusterState};
+use harness::cluster;
 use harness::tenants;
 use host::{errln, out, outln};
 
@@ -65,32 +66,9 @@ pub fn status(place: &Place) -> anyhow::Result<Exit> {
         outln!("no cluster is running; `headroom up` brings one up");
     }
     for cluster in clusters {
-        out!("{}", describe(&cluster));
+        out!("{}", cluster.describe());
     }
     Ok(Exit::Done)
-}
-
-fn describe(cluster: &ClusterState) -> String {
-    let what = match (cluster.kept, cluster.owner_pid) {
-        (true, _) => "left running".to_owned(),
-        (false, Some(pid)) => format!("in use by process {pid}"),
-        (false, None) => "in use".to_owned(),
-    };
-    let mut text = format!(
-        "{} ({what})\n  export KUBECONFIG={}\n",
-        cluster.id,
-        cluster.kubeconfig.display()
-    );
-    for (name, pid) in &cluster.components {
-        text += &match pid {
-            Some(pid) => format!("  {name:<24} process {pid}\n"),
-            None => format!(
-                "  {name:<24} DEAD (`headroom down {} && headroom up` for a fresh one)\n",
-                cluster.id
-            ),
-        };
-    }
-    text
 }
 
 /// Takes down kept clusters.

@@ -99,46 +99,6 @@ fn a_session_that_is_compared_is_not_written_to() {
 }
 
 #[test]
-fn a_simulation_reads_a_regular_file_and_leaves_it_as_it_is() {
-    let root = tempfile::tempdir().unwrap();
-    let line = refused(&["--power", "/dev/null"]);
-    assert!(line.contains("not a regular file"), "{line}");
-    assert!(refused(&["--power", "/nowhere"]).contains("/nowhere"));
-    let file = root.path().join("aa.json");
-    let mut aa: serde_json::Value =
-        serde_json::from_str(include_str!("../../docs/data/aa.json")).unwrap();
-    let write = |aa: &serde_json::Value| fs::write(&file, aa.to_string()).unwrap();
-    write(&aa);
-    let name = file.to_str().unwrap();
-    refused(&["--power", name, "--draws", "1", "--json", name]);
-    assert_eq!(
-        compare(&["--power", name, "--draws", "1"]).unwrap(),
-        Exit::Done
-    );
-    aa["arms"][0]["declared"][0]["base"] = serde_json::json!([]);
-    aa["arms"][0]["declared"][0]["new"] = serde_json::json!([]);
-    write(&aa);
-    assert!(refused(&["--power", name]).contains("0 values"));
-}
-
-#[test]
-fn draws_are_at_least_one_and_at_most_a_million() {
-    for (draws, good) in [
-        ("0", false),
-        ("1", true),
-        ("1000000", true),
-        ("1000001", false),
-        ("4294967295", false),
-    ] {
-        let found = parsed(&["--power", "aa.json", "--draws", draws]);
-        assert_eq!(found.is_ok(), good, "{draws}");
-        if let Err(line) = found {
-            assert!(line.contains("1..=1000000"), "{line}");
-        }
-    }
-}
-
-#[test]
 fn which_side_is_missing_is_said() {
     let line = refused(&["--", "a", "b"]);
     assert!(

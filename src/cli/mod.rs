@@ -1,7 +1,9 @@
 //! The commands: arguments in, exit code out.
 //!
-//! Exit codes: 0 done, 1 failed, 2 usage, 3 done but disturbed, 4 a regression,
-//! 130 interrupted.
+//! - [`args`]: what a user may type
+//! - [`exit`]: exit codes
+//! - [`order`], [`setting`], [`place`]: what the arguments ask for
+//! - every other module: one command, or a few that go together
 
 mod all;
 mod args;
@@ -9,61 +11,36 @@ mod bench;
 mod cluster;
 mod compare;
 mod conformance;
-mod experiments;
-mod named;
+mod exit;
 mod nightly;
-mod outputs;
+mod order;
+mod place;
+mod read;
+mod resume;
 mod setting;
+mod setup;
+mod shell;
 mod signals;
 
-use host::{errln, out, outln};
-use std::path::PathBuf;
-use std::process::ExitCode;
+use host::{errln, out};
 
 use ::compare::CompareError;
 use ::compare::metrics::MetricsError;
-use ::compare::power::PowerError;
 use ::conformance::record::BadRecord;
 use ::results::run_folder::ReadError;
-use components::{Cache, ComponentsError, Verdict};
-use harness::cluster::{ClusterError, clear_leftovers};
+use ::results::run_folder::named::NoSession;
+use ::results::run_folder::outputs::NotApart;
+use ::results::run_folder::place::Taken;
+use components::ComponentsError;
+use harness::cluster::ClusterError;
 use host::terminal;
 use plan::PlanError;
 use present::charts::PlotError;
 use present::report::ReportError;
-use present::{charts, report};
 
 pub use args::{Cli, Command};
-
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// Done.
-    Done,
-    /// Failed, with an error message.
-    Failed,
-    /// The user's input or machine is at fault; nothing was started.
-    Usage,
-    /// Done, but the host or the harness disturbed it.
-    Disturbed,
-    /// Done, and a metric became worse.
-    Regression,
-    /// Stopped by a signal; partial results are kept.
-    Interrupted,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Disturbed => 3,
-            Exit::Regression => 4,
-            Exit::Interrupted => 130,
-        })
-    }
-}
+use exit::{Exit, Interrupted};
+use place::Place;
 
 /// Runs a command, and prints its error, if there is one.
 pub async fn run(cli: Cli) -> Exit {
@@ -100,19 +77,19 @@ fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<PlanError>()
             || cause.is::<ReadError>()
-            || cause.is::<named::NoSession>()
+            || cause.is::<NoSession>()
             || cause
                 .downcast_ref()
                 .is_some_and(|e| matches!(e, PlotError::Read(_)))
             || cause
                 .downcast_ref()
                 .is_some_and(|e| matches!(e, ReportError::Read(_)))
-            || cause.is::<bench::Taken>()
-            || cause.is::<bench::BadOptions>()
+            || cause.is::<Taken>()
+            || cause.is::<order::BadOptions>()
+            || cause.is::<NotApart>()
             || matches!(cause.downcast_ref(), Some(ClusterError::Unknown { .. }))
             || cause.is::<CompareError>()
             || cause.is::<MetricsError>()
-            || cause.is::<PowerError>()
             || cause.is::<compare::Unsaid>()
             || cause.is::<nightly::NothingToRun>()
             || cause.is::<conformance::BadOptions>()
@@ -128,150 +105,35 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         cache: cli.cache,
         components: cli.components,
     };
-    // A command that only reads may still be the next one after one that was killed.
-    if !matches!(cli.command, Command::Extender(_) | Command::Clearer(_)) {
+    // A command that only reads may be the next one after one that was killed. But programs under a cluster of their own must
+    // not touch other clusters, and a shell that starts must not wait for this.
+    if !cli.command.is_apart() {
         place.clear_leftovers();
     }
     match cli.command {
-        // Programs under a cluster of their own: they must not touch other clusters' leftovers.
-        Command::Extender(args) => {
-            extender::run(args).await?;
-            Ok(Exit::Done)
-        }
-        Command::Clearer(args) => Ok(match clearer::run(args).await? {
-            clearer::Ended::Done => Exit::Done,
-            clearer::Ended::Interrupted => Exit::Interrupted,
-        }),
-        Command::Doctor => Ok(doctor(&place).await),
-        Command::List => {
-            experiments::list()?;
-            Ok(Exit::Done)
-        }
-        Command::Explain { experiment } => {
-            experiments::explain(&experiment)?;
-            Ok(Exit::Done)
-        }
-        Command::Plot { sessions, out } => {
-            for path in charts::plot(&named::only_sessions(&sessions)?, &out)? {
-                outln!("{}", path.display());
-            }
-            Ok(Exit::Done)
-        }
-        Command::Report { sessions, out } => {
-            let sessions = named::only_sessions(&sessions)?;
-            // A report may well lie in a session's folder, but not in place of a file of it.
-            if out.extension().is_none_or(|end| end != "html") {
-                outputs::apart(&[("--out", Some(&out))], &sessions)?;
-            }
-            report::write(&sessions, &out)?;
-            outln!("{}", out.display());
-            Ok(Exit::Done)
-        }
-        Command::Compare(args) => compare::compare(&args),
-        Command::Nightly(args) => nightly::nightly(&place, args).await,
-        Command::Show { session } => {
-            out!("{}", report::show(&named::session(&session)?)?);
-            Ok(Exit::Done)
-        }
-        Command::Runs { dir } => {
-            out!("{}", report::runs(&named::folder(dir)?)?);
-            Ok(Exit::Done)
-        }
         Command::Bench(args) => bench::bench(&place, args).await,
-        Command::Conformance(args) => conformance::conformance(&place, args).await,
-        Command::Setup => {
-            let cache = place.open()?;
-            let components = place.programs(&cache).await?;
-            let number = components.binaries().len();
-            outln!(
-                "{number} programs are ready; cache {}",
-                cache.folder().display()
-            );
-            Ok(Exit::Done)
-        }
+        Command::Setup => setup::setup(&place).await,
+        Command::Doctor => Ok(setup::doctor(&place).await),
         Command::Up(args) => cluster::up(&place, args).await,
         Command::Status => cluster::status(&place),
         Command::Down { id } => cluster::down(&place, id.as_deref()),
+        Command::List => Ok(printed(&plan::list()?)),
+        Command::Explain { experiment } => Ok(printed(&plan::load(&experiment)?.explain()?)),
+        Command::Plot { sessions, out } => read::plot(&sessions, &out),
+        Command::Report { sessions, out } => read::report(&sessions, &out),
+        Command::Compare(args) => compare::compare(&args),
+        Command::Nightly(args) => nightly::nightly(&place, args).await,
+        Command::Show { session } => read::show(&session),
+        Command::Runs { dir } => read::runs(dir),
+        Command::Conformance(args) => conformance::conformance(&place, args).await,
+        Command::Extender(args) => Ok(extender::run(args).await.map(|()| Exit::Done)?),
+        Command::Clearer(args) => Ok(clearer::run(args).await?.into()),
+        Command::Completions { shell } => Ok(shell::completions(shell)),
+        Command::Man { dir } => shell::man(dir.as_deref()),
     }
 }
 
-/// Folder of live clusters' state in the cache.
-const SESSIONS: &str = "sessions";
-
-/// Where the user wants components and clusters to be kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
-    cache: Option<PathBuf>,
-    components: Option<PathBuf>,
-}
-
-impl Place {
-    /// Opens the cache, after removing the clusters of killed commands.
-    fn open(&self) -> anyhow::Result<Cache> {
-        let cache = Cache::open(self.cache.as_deref())?;
-        for id in clear_leftovers(&Self::state_root(&cache))? {
-            errln!("removed the cluster of a killed command: {id}");
-        }
-        Ok(cache)
-    }
-
-    /// Removes the clusters of killed commands, if there is a cache.
-    fn clear_leftovers(&self) {
-        let Some(folder) = Cache::existing(self.cache.as_deref()) else {
-            return;
-        };
-        match clear_leftovers(&folder.join(SESSIONS)) {
-            Ok(ids) => {
-                for id in ids {
-                    errln!("removed the cluster of a killed command: {id}");
-                }
-            }
-            Err(error) => {
-                errln!("headroom: cannot remove the clusters of killed commands: {error}")
-            }
-        }
-    }
-
-    /// Folder of live clusters' state.
-    fn state_root(cache: &Cache) -> PathBuf {
-        cache.folder().join(SESSIONS)
-    }
-
-    /// The components. Missing ones are built first; Ctrl-C stops the build.
-    async fn programs(&self, cache: &Cache) -> anyhow::Result<components::Components> {
-        let mut report = bench::setup_report();
-        let made = components::setup(cache, self.components.as_deref(), &mut report);
-        tokio::select! {
-            made = made => Ok(made?),
-            () = signals::stop().cancelled() => Err(Interrupted.into()),
-        }
-    }
-}
-
-/// A signal stopped the command before it had results.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted")]
-struct Interrupted;
-
-async fn doctor(place: &Place) -> Exit {
-    if let Err(error) = place.open() {
-        errln!("headroom: {}", terminal::in_one(&error));
-    }
-    let checks = components::doctor(place.cache.as_deref(), place.components.as_deref()).await;
-    for check in &checks {
-        let mark = match check.verdict {
-            Verdict::Ok => "ok  ",
-            Verdict::Warn => "warn",
-            Verdict::Fail => "FAIL",
-        };
-        outln!("{mark} {}: {}", check.name, check.detail);
-        if let Some(remedy) = &check.remedy {
-            outln!("     → {remedy}");
-        }
-    }
-    if checks.iter().any(|c| c.verdict == Verdict::Fail) {
-        Exit::Failed
-    } else {
-        Exit::Done
-    }
+fn printed(text: &str) -> Exit {
+    out!("{text}");
+    Exit::Done
 }

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::args::{BenchArgs, NightlyArgs};
-use super::bench::BadOptions;
+use super::order::{BadOptions, order};
 use super::setting::Setting;
-use super::{Exit, Interrupted, Place, bench, compare, signals};
-use ::compare::baseline::{NIGHTLY, Nights, nights};
+use super::{Exit, Interrupted, Place, bench, signals};
+use ::compare::baseline::{NIGHTLY, Nights, nights_so_far, with_nights};
 use ::compare::metrics::Declared;
-use ::compare::{CompareError, Comparison, Options, Outcome};
-use ::results::run_folder::place::{RUNS, stamp};
+use ::compare::{CompareError, Comparison};
+use ::results::run_folder::place::{self, RUNS, stamp};
 use harness::bench::session;
 use host::terminal::{clean, in_one};
-use plan::Order;
-use present::report::compared::{self, Style};
-use present::report::{self, WithEarlier};
+use plan::{Order, Takes};
+use present::report::ReportError;
+use present::report::night::Night;
 
 /// A lock in the cache, held during a night: a second night would disturb the first, wherever it runs.
 const LOCK: &str = "nightly.lock";
@@ -30,11 +30,10 @@ const LOCK: &str = "nightly.lock";
 )]
 pub struct NothingToRun;
 
-/// A night's results so far.
+/// How a night went so far.
 #[derive(Debug, Default)]
-struct Night {
-    sessions: Vec<PathBuf>,
-    earlier: WithEarlier,
+struct Course {
+    night: Night,
     failed: bool,
     disturbed: bool,
     interrupted: bool,
@@ -45,9 +44,13 @@ struct Night {
 /// # Errors
 /// Usage errors before anything is started, or components that cannot be built.
 pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
-    let declared = compare::declared(args.metrics.as_deref())?;
+    let declared = Declared::of_file(args.metrics.as_deref())?;
     let orders = orders(place, &args, &declared)?;
     let runs = Path::new(RUNS);
+    if args.dry_run {
+        out!("{}", dry_run(&orders, runs, Nights(args.nights)));
+        return Ok(Exit::Done);
+    }
     writable(runs)?;
     let cache = place.open()?;
     let Some(_lock) = lock(cache.folder())? else {
@@ -68,56 +71,40 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     let out = runs.join(NIGHTLY).join(began);
     // Made now: later nights find this night's sessions by the time of its beginning.
     fs::create_dir_all(&out).with_context(|| format!("can't make {}", out.display()))?;
-    let mut night = Night::default();
+    let mut course = Course::default();
     for (order, bench) in &ready {
         let ended = match session(bench, order, &mut bench::tell, signals::stop()).await {
             Ok(ended) => ended,
             // The others are still worth the night.
             Err(error) => {
                 errln!("headroom: {}: {}", order.experiment, in_one(&error));
-                night.failed = true;
+                course.failed = true;
                 continue;
             }
         };
         if ended.interrupted {
-            night.interrupted = true;
+            course.interrupted = true;
             break;
         }
-        night.disturbed |= ended.disturbed();
-        night.failed |= ended.failed();
+        course.disturbed |= ended.disturbed();
+        course.failed |= ended.failed();
         if ended.summary.runs.is_empty() {
             continue;
         }
-        let found = with_earlier(runs, &ended.dir, &declared, &args);
-        night.take(&order.experiment, ended.dir, found, &out);
+        let nights = Nights(args.nights);
+        let found = with_nights(runs, &ended.dir, nights, &declared, &args.across);
+        course.take(&order.experiment, ended.dir, found, &out);
     }
-    if night.sessions.is_empty() {
+    if course.night.sessions.is_empty() {
         // Nothing came of it; a folder that holds something stays.
         let _ = fs::remove_dir(&out);
     } else {
-        night.report(&out.join("report.html"));
+        course.report(&out.join("report.html"));
     }
-    Ok(night.exit())
+    Ok(course.exit())
 }
 
-/// Compares a session that ended with the nights before. Returns also the sessions of those nights.
-fn with_earlier(
-    runs: &Path,
-    session: &Path,
-    declared: &Declared,
-    args: &NightlyArgs,
-) -> Result<(Vec<PathBuf>, Comparison), CompareError> {
-    let options = Options {
-        across: args.across.clone(),
-        disturbed: false,
-    };
-    let new = [session.to_owned()];
-    let base = nights(runs, Nights(args.nights), &new, &options.across)?;
-    let found = ::compare::compare(&base, &new, declared, &options)?;
-    Ok((base, found))
-}
-
-impl Night {
+impl Course {
     /// Adds a session and its comparison. A file that cannot be written does not end the night: what is still to
     /// run is worth more than it.
     fn take(
@@ -127,38 +114,24 @@ impl Night {
         found: Result<(Vec<PathBuf>, Comparison), CompareError>,
         out: &Path,
     ) {
-        self.sessions.push(session);
-        match found {
-            Ok((base, found)) => {
-                out!("{}", compared::text(&found, Style::Terminal { all: false }));
-                let file = |end: &str| out.join(format!("compare-{}.{end}", found.experiment));
-                let written = compare::write(&found, Some(&file("json")), Some(&file("md")));
-                self.earlier.sessions.extend(base);
-                self.earlier.comparisons.push(found);
-                self.note(written);
-            }
-            // The first night, or all its runs disturbed: there is a report all the same.
-            Err(why) => {
-                let why = format!("{experiment}: not compared: {}", clean(&why.to_string()));
-                outln!("{why}");
-                self.earlier.not_compared.push(why);
-            }
-        }
+        let (text, written) = self.night.take(experiment, session, found, out);
+        out!("{text}");
+        self.note(written);
     }
 
     /// Writes the report on the night.
     fn report(&mut self, file: &Path) {
-        let written = report::nightly(&self.sessions, &self.earlier, file);
+        let written = self.night.report(file);
         if written.is_ok() {
             outln!("report: {}", file.display());
         }
-        self.note(written.map_err(Into::into));
+        self.note(written);
     }
 
     /// Tells what went wrong, and that the night did not end in order.
-    fn note(&mut self, result: anyhow::Result<()>) {
+    fn note(&mut self, result: Result<(), ReportError>) {
         if let Err(error) = result {
-            errln!("headroom: {}", in_one(&error));
+            errln!("headroom: {}", in_one(&error.into()));
             self.failed = true;
         }
     }
@@ -166,12 +139,7 @@ impl Night {
     fn exit(&self) -> Exit {
         if self.interrupted {
             Exit::Interrupted
-        } else if self
-            .earlier
-            .comparisons
-            .iter()
-            .any(|c| c.outcome == Outcome::Regression)
-        {
+        } else if self.night.regression() {
             Exit::Regression
         } else if self.failed {
             Exit::Failed
@@ -181,6 +149,28 @@ impl Night {
             Exit::Done
         }
     }
+}
+
+/// What would run, how long, and which nights it would be compared with.
+fn dry_run(orders: &[(Order, Setting)], runs: &Path, nights: Nights) -> String {
+    let mut text = String::new();
+    for (order, _) in orders {
+        let arms: Vec<&str> = order.plans.iter().map(|plan| plan.arm.as_str()).collect();
+        let (name, takes) = (&order.experiment, order.takes());
+        text += &format!("{name}: {takes}; arms: {}\n", arms.join(", "));
+        match nights_so_far(runs, nights, name) {
+            Ok(sessions) => {
+                text += "  compared with, if machine, programs and plans are still the same:\n";
+                for session in sessions {
+                    text += &format!("    {}\n", session.display());
+                }
+            }
+            Err(why) => text += &format!("  not compared: {}\n", clean(&why.to_string())),
+        }
+    }
+    let takes: Takes = orders.iter().map(|(order, _)| order.takes()).sum();
+    text += &format!("in all: {takes}, without set-up\n");
+    text
 }
 
 /// What a night does: all of it is checked before anything starts.
@@ -207,12 +197,13 @@ fn orders(
         repeat: Some(args.repeat),
         soak: None,
         out: None,
+        resume: None,
         keep: false,
         dry_run: false,
     };
     let mut orders: Vec<(Order, Setting)> = Vec::new();
     for name in &bench_args.experiments {
-        let (mut order, setting) = bench::order(name, place, &bench_args)?;
+        let (mut order, setting) = order(name, place, &bench_args)?;
         order.command = command();
         // Nights are looked for in the default folder of sessions, and the next run needs the machine.
         order.host.out = None;
@@ -234,12 +225,8 @@ fn orders(
 
 /// Checks, before anything is built, that sessions and reports can be written. It makes no folder.
 fn writable(runs: &Path) -> Result<(), BadOptions> {
-    let nearest = |folder: &Path| {
-        let mut there = folder.ancestors().filter(|p| p.symlink_metadata().is_ok());
-        tempfile::tempfile_in(there.next().unwrap_or(Path::new(".")))
-    };
-    let tried = nearest(runs).and_then(|_| nearest(&runs.join(NIGHTLY)));
-    tried.map(drop).map_err(|error| {
+    let tried = place::writable(runs).and_then(|()| place::writable(&runs.join(NIGHTLY)));
+    tried.map_err(|error| {
         let runs = std::path::absolute(runs).unwrap_or_else(|_| runs.to_owned());
         BadOptions(format!(
             "cannot write to {}: {error}; a night's results go there, where later nights find them: make that folder writable, or start nightly in another folder",

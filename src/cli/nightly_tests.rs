@@ -2,6 +2,7 @@ use clap::Parser as _;
 
 use super::*;
 use crate::cli::{Cli, Command, is_usage};
+use ::compare::Outcome;
 use ::compare::side::Which;
 
 /// The recorded comparison of like runs, as one that came out so.
@@ -24,10 +25,10 @@ fn a_second_night_is_kept_out_until_the_first_ends() {
 
 #[test]
 fn a_regression_is_told_before_anything_else() {
-    let mut night = Night {
+    let mut night = Course {
         failed: true,
         disturbed: true,
-        ..Night::default()
+        ..Course::default()
     };
     assert_eq!(night.exit(), Exit::Failed);
     night.failed = false;
@@ -41,7 +42,7 @@ fn a_file_that_can_not_be_written_ends_no_night_and_hides_no_regression() {
     let root = tempfile::tempdir().unwrap();
     let out = root.path().join("a-file");
     std::fs::write(&out, "").unwrap();
-    let mut night = Night::default();
+    let mut night = Course::default();
     for (folder, outcome, exit) in [
         ("a", Outcome::NoRegression, Exit::Failed),
         ("b", Outcome::Regression, Exit::Regression),
@@ -50,12 +51,10 @@ fn a_file_that_can_not_be_written_ends_no_night_and_hides_no_regression() {
         night.take("quota-unit", folder.into(), found, &out);
         assert_eq!(night.exit(), exit);
     }
-    let compared = night.earlier.comparisons.len();
-    assert_eq!((night.sessions.len(), compared), (2, 2));
-    let mut night = Night {
-        sessions: vec![root.path().join("nowhere")],
-        ..Night::default()
-    };
+    let compared = night.night.earlier.comparisons.len();
+    assert_eq!((night.night.sessions.len(), compared), (2, 2));
+    let mut night = Course::default();
+    night.night.sessions.push(root.path().join("nowhere"));
     night.report(&out.join("report.html"));
     assert_eq!(night.exit(), Exit::Failed);
 }
@@ -64,7 +63,7 @@ fn a_file_that_can_not_be_written_ends_no_night_and_hides_no_regression() {
 fn a_night_that_could_not_be_compared_says_why_in_its_report() {
     let root = tempfile::tempdir().unwrap();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs/examples/quota-unit");
-    let mut night = Night::default();
+    let mut night = Course::default();
     let why = CompareError::NoRuns {
         which: Which::Baseline,
         why: "all of them were disturbed".into(),
@@ -116,6 +115,50 @@ fn an_experiment_runs_once_a_night_whatever_its_file_is_called() {
         );
     }
     assert_eq!(ordered(&format!("{a},regimes")).unwrap().len(), 2);
+}
+
+#[test]
+fn a_dry_run_says_what_would_run_and_which_nights_it_would_be_compared_with() {
+    let root = tempfile::tempdir().unwrap();
+    let runs = root.path().join("runs");
+    let place = Place {
+        cache: None,
+        components: None,
+    };
+    let line = "headroom nightly --dry-run --repeat 3 --experiments quota-unit,regimes";
+    let args = match Cli::try_parse_from(line.split_whitespace())
+        .unwrap()
+        .command
+    {
+        Command::Nightly(args) => args,
+        other => panic!("{other:?}"),
+    };
+    assert!(args.dry_run);
+    let orders = orders(&place, &args, &Declared::own().unwrap()).unwrap();
+    let text = dry_run(&orders, &runs, Nights(args.nights));
+    for words in [
+        "quota-unit: 12 runs, about ",
+        "arms: memory, cards",
+        "in all: ",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in: {text}");
+    }
+    assert_eq!(text.matches("not compared: there is no earlier").count(), 2);
+    assert!(!runs.exists(), "it writes nothing");
+
+    let script = synthetic::Script {
+        folder: "20260101-010000-regimes",
+        ..synthetic::Script::default()
+    };
+    let summary = script.write(&runs).join("summary.json");
+    let written = std::fs::read_to_string(&summary).unwrap();
+    let nightly = written.replacen("\"bench\"", "\"nightly\"", 1);
+    assert_ne!(nightly, written);
+    std::fs::write(&summary, nightly).unwrap();
+    let text = dry_run(&orders, &runs, Nights(args.nights));
+    let session = "    ".to_owned() + &runs.join(script.folder).display().to_string();
+    assert!(text.lines().any(|line| line == session), "{text}");
+    assert_eq!(text.matches("not compared: ").count(), 1, "{text}");
 }
 
 #[test]

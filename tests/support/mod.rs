@@ -93,6 +93,7 @@ impl Bed {
                 ..Host::default()
             },
             command: Vec::new(),
+            resume: false,
         };
         (bench, order)
     }

@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::CompareError;
 use super::alike::{self, Topic};
+use super::metrics::Declared;
 use super::side::{Side, Which};
+use super::{CompareError, Comparison, Options};
 use results::run_folder::place::time_of;
 use results::run_folder::{Session, Summary, sessions};
 
@@ -74,17 +75,67 @@ pub fn nights(
     };
     let began = began(runs);
     let own = night(&began, &before);
+    let earlier = nightly(runs, &experiment, |started| {
+        started < before.as_str() && night(&began, started) != own
+    });
+    let fits = |path: &Path| eligible(path, &side, across);
+    last_nights(runs, &experiment, most, earlier, fits)
+}
+
+/// The sessions of the last nights in `runs` that a session of `experiment` would be compared with, were it to begin now and to
+/// differ from them in nothing.
+///
+/// # Errors
+/// There is no such night. The message says what was passed over and why.
+pub fn nights_so_far(
+    runs: &Path,
+    Nights(most): Nights,
+    experiment: &str,
+) -> Result<Vec<PathBuf>, CompareError> {
+    let earlier = nightly(runs, experiment, |_| true);
+    last_nights(runs, experiment, most, earlier, usable)
+}
+
+/// Compares a session with the nights before it. Returns also the sessions of those nights.
+///
+/// # Errors
+/// Those of [`nights`] and of [`super::compare`].
+pub fn with_nights(
+    runs: &Path,
+    session: &Path,
+    most: Nights,
+    declared: &Declared,
+    across: &[Topic],
+) -> Result<(Vec<PathBuf>, Comparison), CompareError> {
+    let options = Options {
+        across: across.to_vec(),
+        disturbed: false,
+    };
+    let new = [session.to_owned()];
+    let base = nights(runs, most, &new, across)?;
+    let found = super::compare(&base, &new, declared, &options)?;
+    Ok((base, found))
+}
+
+/// The nightly sessions of an experiment that started at a time that is wanted, in the order in which they began.
+fn nightly(runs: &Path, experiment: &str, wanted: impl Fn(&str) -> bool) -> Vec<Session> {
     // What can't be read is no baseline; `headroom runs` says why.
     let all = sessions::below(runs).unwrap_or_default().found;
-    let earlier: Vec<Session> = all
-        .into_iter()
-        .filter(|Session { summary, .. }| {
-            is_nightly(summary)
-                && summary.experiment == experiment
-                && summary.started < before
-                && night(&began, &summary.started) != own
-        })
-        .collect();
+    let of = |Session { summary, .. }: &Session| {
+        is_nightly(summary) && summary.experiment == experiment && wanted(&summary.started)
+    };
+    all.into_iter().filter(of).collect()
+}
+
+/// Of `earlier` the sessions of the last `most` nights that fit and are like the last of them.
+fn last_nights(
+    runs: &Path,
+    experiment: &str,
+    most: usize,
+    earlier: Vec<Session>,
+    fits: impl Fn(&Path) -> Result<Side, String>,
+) -> Result<Vec<PathBuf>, CompareError> {
+    let began = began(runs);
     let count = earlier.len();
     let mut taken = Vec::new();
     let mut taken_nights: Vec<String> = Vec::new();
@@ -96,7 +147,7 @@ pub fn nights(
         if new_night && taken_nights.len() == most {
             break;
         }
-        let found = eligible(&path, &side, across).and_then(|own| match &last {
+        let found = fits(&path).and_then(|own| match &last {
             Some(last) => alike(&own, last, &[]).map(|()| own),
             None => Ok(own),
         });
@@ -149,18 +200,23 @@ fn night(began: &[Timestamp], started: &str) -> String {
     known.map_or_else(|| started.to_owned(), ToString::to_string)
 }
 
-/// The session if it can be compared with; else why not.
+/// The session if `new` can be compared with it; else why not.
 fn eligible(path: &Path, new: &Side, across: &[Topic]) -> Result<Side, String> {
+    let side = usable(path)?;
+    alike(&side, new, across).map(|()| side)
+}
+
+/// The session if it ended in order and was not disturbed throughout; else why not.
+fn usable(path: &Path) -> Result<Side, String> {
     let own = [path.to_owned()];
     let session = Session::load(path).map_err(|e| e.to_string())?;
     if !session.summary.complete {
         return Err("it did not end in order".to_owned());
     }
-    let side = Side::read(Which::Baseline, &own, false).map_err(|e| match e {
+    Side::read(Which::Baseline, &own, false).map_err(|e| match e {
         CompareError::NoRuns { .. } => "all its runs were disturbed or can't be read".to_owned(),
         other => other.to_string(),
-    })?;
-    alike(&side, new, across).map(|()| side)
+    })
 }
 
 /// Whether two sides differ in nothing but `across`; else in what.

@@ -87,6 +87,14 @@ impl Declared {
         Self::parse(&text, file)
     }
 
+    /// Those of `file`; headroom's own where none is named.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`].
+    pub fn of_file(file: Option<&Path>) -> Result<Self, MetricsError> {
+        file.map_or_else(Self::own, Self::read)
+    }
+
     fn parse(text: &str, file: &Path) -> Result<Self, MetricsError> {
         let wrong = |problem: String| MetricsError {
             file: file.to_owned(),

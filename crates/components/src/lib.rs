@@ -29,7 +29,7 @@ pub use cache::Cache;
 pub use doctor::{Check, Verdict, doctor};
 pub use error::ComponentsError;
 pub use hami::{Hami, HamiChoice, resolve_hami};
-pub use progress::Progress;
+pub use progress::{Progress, printed};
 pub use setup::{Report, estimate, setup};
 
 use stamp::Stamp;

@@ -1,7 +1,27 @@
 //! How a set-up goes on, for a terminal or a log.
 
 use std::fmt;
+use std::io::IsTerminal as _;
 use std::time::Duration;
+
+use host::errln;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Prints how a set-up goes on: on a terminal one line that is overwritten, elsewhere plain lines.
+pub fn printed() -> impl FnMut(Progress) + Send {
+    let bar = std::io::stderr().is_terminal().then(|| {
+        let style = ProgressStyle::with_template("{wide_msg}");
+        ProgressBar::new_spinner()
+            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+    });
+    move |news| match (&bar, &news) {
+        (Some(bar), Progress::Running { .. }) => bar.set_message(news.to_string()),
+        (Some(bar), _) => bar.println(news.to_string()),
+        // Each second would be too much for a log.
+        (None, Progress::Running { elapsed, .. }) if elapsed.as_secs() % 10 != 0 => {}
+        (None, _) => errln!("{news}"),
+    }
+}
 
 /// A piece of news from a set-up. Its `Display` is one plain line.
 #[derive(Debug, Clone, PartialEq, Eq)]

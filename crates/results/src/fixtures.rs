@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
     Accuracy, ArmSummary, Attempt, AttemptEnd, Bill, BindRate, CardSeconds, Disturbance, FailedRun,
-    FreeCards, Harness, Latency, Outcome, Percentile, Placement, Program, Record, RunInfo,
+    FreeCards, Harness, Latency, Outcome, Percentile, Placement, Program, Record, Resumed, RunInfo,
     RunSummary, Soak, SoakHour, Summary, TenantSummary, Unplaced,
 };
 use plan::{
@@ -243,6 +243,12 @@ pub fn full() -> Summary {
         headroom: "0.1.0".into(),
         experiment: "regimes".into(),
         started: "2026-01-01T00:00:00Z".into(),
+        resumed: vec![Resumed {
+            started: "2026-01-01T01:00:00Z".into(),
+            command: ["headroom", "bench", "regimes", "--resume", "out"]
+                .map(String::from)
+                .into(),
+        }],
         command: vec!["bench".into(), "regimes".into()],
         hami: HamiSource {
             source: HamiKind::Builtin,
@@ -277,6 +283,7 @@ pub fn full() -> Summary {
             arm: "default".into(),
             repeat: 1,
             folder: "default-1".into(),
+            started: Some("2026-01-01T00:00:01Z".into()),
             bring_up_secs: 12.5,
             wall_secs: 470.0,
             observed_secs: 450.25,

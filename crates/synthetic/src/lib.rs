@@ -112,6 +112,7 @@ impl Script {
             ]
             .map(String::from)
             .into(),
+            resumed: Vec::new(),
             hami: hami.clone(),
             compress: plans[0].compress,
             quick: false,
@@ -234,6 +235,7 @@ impl Script {
             client_limits: BTreeMap::from([("hami".into(), Some(plan.hami.limit))]),
             repeat,
             folder,
+            started: Some(self.started.into()),
             bring_up_secs: 17.3,
             wall_secs: played.end_secs + 24.0,
             restarts: match self.exits.len() {

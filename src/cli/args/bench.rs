@@ -53,6 +53,12 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
+    /// Continue the interrupted session, or `bench all`, in DIR: complete runs stay; missing, failed and cut-short ones run
+    ///
+    /// Name the same experiment and options as before. The plans, HAMi and all programs must be those with which it began.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "soak"])]
+    pub resume: Option<PathBuf>,
+
     /// Leave the last run's cluster up
     #[arg(long)]
     pub keep: bool,

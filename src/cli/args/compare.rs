@@ -9,9 +9,6 @@ use super::ShapeArgs;
 use ::compare::alike::Topic;
 use ::compare::baseline::{self, Nights};
 
-/// More simulated comparisons would take hours and show nothing new: with a million, shares are exact to a tenth of a per cent.
-const MOST_DRAWS: i64 = 1_000_000;
-
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
@@ -50,22 +47,6 @@ pub struct CompareArgs {
     /// Also write the comparison as Markdown, with every metric
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-
-    /// Simulate comparisons instead, from the equal runs in FILE (written by --json): shows false alarms and power
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["sessions", "new", "baseline", "across", "disturbed", "all", "metrics"])]
-    pub power: Option<PathBuf>,
-
-    /// Number of simulated comparisons of each kind, at most a million
-    #[arg(long, value_name = "N", requires = "power", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=MOST_DRAWS))]
-    pub draws: u32,
-
-    /// Seed of the simulation
-    #[arg(long, value_name = "N", requires = "power", default_value_t = 1)]
-    pub seed: u64,
-
-    /// Folder for the simulation's chart
-    #[arg(long, value_name = "DIR", requires = "power")]
-    pub out: Option<PathBuf>,
 }
 
 /// Options of `nightly`.
@@ -90,6 +71,10 @@ pub struct NightlyArgs {
     /// File of declared metrics and thresholds to use instead of headroom's own
     #[arg(long, value_name = "FILE")]
     pub metrics: Option<PathBuf>,
+
+    /// Print what would run, how long, and which nights it would be compared with, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
 
     /// Which HAMi, and other options that shape the cluster.
     #[command(flatten)]

@@ -7,6 +7,7 @@ mod conformance;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use clap_complete::Shell;
 
 pub use self::bench::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs, UpArgs};
 pub use self::compare::{CompareArgs, NightlyArgs};
@@ -39,7 +40,7 @@ pub struct Cli {
 pub enum Command {
     /// Run experiments: by name, one regime alone (dedicated, shared, workstation), or your own file
     #[command(
-        after_help = "Examples:\n  headroom bench regimes\n  headroom bench shared --compress 600 --hami ./scheduler\n  headroom bench regimes --quick\n  headroom bench all\n  headroom bench restarts --arm quiet --soak 16h\n  headroom bench my-experiment.yaml --dry-run\n\nExit codes: 0 done, 1 a run failed, 2 usage, 3 done but disturbed, 130 interrupted with partial results kept."
+        after_help = "Examples:\n  headroom bench regimes\n  headroom bench shared --compress 600 --hami ./scheduler\n  headroom bench regimes --quick\n  headroom bench all\n  headroom bench all --resume runs/20261129-154422-all\n  headroom bench restarts --arm quiet --soak 16h\n  headroom bench my-experiment.yaml --dry-run\n\nExit codes: 0 done, 1 a run failed, 2 usage, 3 done but disturbed, 130 interrupted with partial results kept."
     )]
     Bench(BenchArgs),
     /// Build the pinned components, or check them, and nothing else
@@ -98,11 +99,13 @@ pub enum Command {
     Compare(CompareArgs),
     /// Run a night's experiments, compare them with earlier nights, and write a report
     #[command(
-        after_help = "Examples:\n  headroom nightly\n  headroom nightly --experiments rate-limit,placement --repeat 3\n\nExit codes: 0 no regression, 4 a regression, 3 disturbed, 1 an experiment failed."
+        after_help = "Examples:\n  headroom nightly\n  headroom nightly --experiments rate-limit,placement --repeat 3\n  headroom nightly --dry-run\n\nExit codes: 0 no regression, 4 a regression, 3 disturbed, 1 an experiment failed."
     )]
     Nightly(NightlyArgs),
-    /// Print a session's results
-    #[command(after_help = "Example: headroom show latest")]
+    /// Print a session's results, or the page of a `bench all`
+    #[command(
+        after_help = "Example: headroom show latest\n\nIf `bench all` made the latest session, latest means its page, and latest~0 the session."
+    )]
     Show {
         /// Session: a folder, or latest, latest~1, …
         #[arg(value_name = "SESSION", default_value = "latest")]
@@ -137,4 +140,32 @@ pub enum Command {
         after_help = "Example: KUBECONFIG=… headroom clearer --scope headroom.dev/group=shared --allow background"
     )]
     Clearer(clearer::Args),
+    /// Print the completion script of a shell
+    #[command(
+        after_help = "Examples:\n  source <(headroom completions bash)\n  headroom completions fish > ~/.config/fish/completions/headroom.fish"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write one for every command
+    #[command(
+        after_help = "Examples:\n  headroom man | man -l -\n  headroom man --dir ~/.local/share/man/man1"
+    )]
+    Man {
+        /// Folder for a page of every command [default: print the first page]
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+}
+
+impl Command {
+    /// Whether it has nothing to do with the clusters in the cache.
+    #[must_use]
+    pub fn is_apart(&self) -> bool {
+        matches!(
+            self,
+            Self::Extender(_) | Self::Clearer(_) | Self::Completions { .. } | Self::Man { .. }
+        )
+    }
 }

@@ -4,6 +4,8 @@
 //! stops everything that it starts.
 //!
 //! - [`session`]: the runs of one experiment
+//! - [`going`]: a session in progress
+//! - [`resume`]: a session that was interrupted
 //! - [`turns`]: which run comes next
 //! - [`run`]: one run, from bring-up to tear-down
 //! - [`play`]: one run, from the first submission to the end of the work
@@ -19,8 +21,10 @@ mod clearer;
 mod exits;
 mod foreign;
 mod frozen;
+mod going;
 mod play;
 pub mod progress;
+pub mod resume;
 pub mod run;
 pub mod session;
 pub mod soak;

@@ -169,6 +169,7 @@ pub async fn run(
     let facts = metrics::RunFacts {
         repeat: job.repeat,
         folder: job.folder.clone(),
+        started: Some(info.started),
         bring_up_secs,
         wall_secs: started.elapsed().as_secs_f64(),
         restarts: restarts(&exits),

@@ -1,24 +1,18 @@
 //! A session: the runs of one experiment, with its arms interleaved, and their summary. A failed run does not end the session.
 
 use host::errln;
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
-use super::exits::secs_of;
-use super::run::{self, Bench, Done, Job};
-use super::soak;
+use super::going::Going;
+use super::resume;
+use super::run::{self, Bench, Job};
 use super::turns::{Turn, Turns};
 use host::machine;
-use host::terminal::in_one;
 use plan::{Order, Plan};
-use results::judge::{self, Judged};
-use results::run_folder::summary::SCHEMA;
-use results::run_folder::{
-    Ended, FailedRun, RunSummary, SessionWriter, Summary, WriteError, place,
-};
+use results::run_folder::{Ended, FailedRun, RunSummary, Summary, WriteError};
 
 /// What happened in a session.
 #[derive(Debug)]
@@ -42,14 +36,18 @@ pub enum News<'a> {
 ///
 /// # Errors
 /// The session's or a run's folder cannot be written, since then the others' could not either. The runs done before stay
-/// readable.
+/// readable. Or a session cannot be continued; see [`resume::NoResume`].
 pub async fn session(
     bench: &Bench,
     order: &Order,
     tell: &mut (dyn FnMut(News<'_>) + Send),
     cancel: &CancellationToken,
 ) -> anyhow::Result<Ended> {
-    let mut going = Going::start(bench, order)?;
+    let mut going = if order.resume {
+        Going::resume(bench, order)?
+    } else {
+        Going::start(bench, order)?
+    };
     let dir = going.writer.dir().to_owned();
     errln!("session folder: {}", dir.display());
     let disk = dir.clone();
@@ -58,7 +56,7 @@ pub async fn session(
         .context("looking at the machine")?;
 
     let started = Instant::now();
-    let mut turns = Turns::new(&order.plans);
+    let mut turns = Turns::new(&order.plans).without(resume::done(&going.summary));
     let last = turns.count();
     for number in 1.. {
         let Some(turn) = turns.next(started.elapsed().as_secs_f64()) else {
@@ -77,20 +75,19 @@ pub async fn session(
             "run {number} {place}: arm {}, repeat {repeat}; {hami}",
             plan.arm
         );
+        going.begin(&job)?;
         let began = Instant::now();
         let done = run::run(bench, &job, &going.writer, &machine, cancel).await;
         going.interrupted = cancel.is_cancelled();
         match done {
             Ok(done) => {
                 turns.ended(turn, began.elapsed().as_secs_f64());
-                going.take(done)?;
-                if let Some(run) = going.summary.runs.last() {
-                    tell(News::Run {
-                        run,
-                        plan,
-                        session: &going.summary,
-                    });
-                }
+                let at = going.take(done)?;
+                tell(News::Run {
+                    run: &going.summary.runs[at],
+                    plan,
+                    session: &going.summary,
+                });
             }
             // It failed because it was cancelled.
             Err(_) if going.interrupted => {}
@@ -128,108 +125,4 @@ fn place(going: &Going<'_>, last: Option<u32>) -> String {
         ),
         (None, None) => String::new(),
     }
-}
-
-/// A session in progress.
-struct Going<'a> {
-    order: &'a Order,
-    writer: SessionWriter,
-    started: Instant,
-    summary: Summary,
-    judged: Vec<Judged>,
-    soak: Option<soak::Log>,
-    interrupted: bool,
-}
-
-impl<'a> Going<'a> {
-    /// Makes the session's folder.
-    fn start(bench: &Bench, order: &'a Order) -> anyhow::Result<Self> {
-        let started = jiff::Timestamp::now();
-        let first = order.plans.first();
-        let summary = Summary {
-            schema: SCHEMA,
-            headroom: env!("CARGO_PKG_VERSION").into(),
-            experiment: order.experiment.clone(),
-            started: started.to_string(),
-            command: order.command.clone(),
-            hami: bench.hami.clone(),
-            compress: first.map_or(1.0, |plan| plan.compress),
-            quick: order.plans.iter().any(|plan| plan.quick),
-            complete: false,
-            runs: Vec::new(),
-            failed: Vec::new(),
-            soak: None,
-            arms: Vec::new(),
-            meaning: String::new(),
-        };
-        let writer = match &order.host.out {
-            Some(dir) => SessionWriter::create(dir, &summary)?,
-            None => under_runs(started, &summary)?,
-        };
-        Ok(Self {
-            order,
-            writer,
-            started: Instant::now(),
-            summary,
-            judged: Vec::new(),
-            soak: first.and_then(|plan| plan.soak_secs).map(soak::Log::new),
-            interrupted: false,
-        })
-    }
-
-    /// Adds a run that ended, or that the user interrupted.
-    fn take(&mut self, done: Done) -> Result<(), WriteError> {
-        if done.summary.came_to_its_end() {
-            self.judged.push(Judged::new(&done.summary, &done.records));
-        }
-        if let Some(soak) = &mut self.soak {
-            let zero_secs = done.zero.saturating_duration_since(self.started);
-            let exits = done.exits.into_iter();
-            let exits: Vec<_> = exits.map(|e| (secs_of(&e, done.zero), e)).collect();
-            soak.add(&done.summary, zero_secs.as_secs_f64(), &exits);
-            self.writer.restarts(soak.rows())?;
-            self.summary.soak = Some(soak.sum(self.started.elapsed().as_secs_f64()));
-        }
-        self.summary.runs.push(done.summary);
-        self.summary.arms = judge::arms(&self.order.expect, &self.judged);
-        self.summary.meaning = judge::meaning(&self.order.expect, &self.summary.arms);
-        self.writer.summary(&self.summary)
-    }
-
-    fn failed(&mut self, job: &Job<'_>, error: &anyhow::Error) -> Result<&FailedRun, WriteError> {
-        let failed = FailedRun {
-            arm: job.plan.arm.clone(),
-            repeat: job.repeat,
-            folder: job.folder.clone(),
-            error: in_one(error),
-        };
-        self.summary.failed.push(failed);
-        self.writer.summary(&self.summary)?;
-        // It was pushed just above.
-        Ok(&self.summary.failed[self.summary.failed.len() - 1])
-    }
-
-    /// Summarises all runs.
-    fn end(mut self) -> anyhow::Result<Ended> {
-        self.summary.complete = !self.interrupted && self.summary.failed.is_empty();
-        self.writer.summary(&self.summary)?;
-        Ok(Ended {
-            summary: self.summary,
-            dir: self.writer.dir().to_owned(),
-            interrupted: self.interrupted,
-        })
-    }
-}
-
-/// A new folder under `runs/`, named by time and experiment.
-fn under_runs(started: jiff::Timestamp, summary: &Summary) -> anyhow::Result<SessionWriter> {
-    let dir = place::make(Path::new(place::RUNS), started, &summary.experiment);
-    let dir = dir.map_err(|(path, error)| {
-        let problem = format!(
-            "can't make {}; choose another folder with --out DIR",
-            path.display()
-        );
-        anyhow::Error::new(error).context(problem)
-    })?;
-    Ok(SessionWriter::create(&dir, summary)?)
 }

@@ -2,6 +2,8 @@
 //!
 //! It is told how runs ended and what the time is. It starts nothing and reads no clock.
 
+use std::collections::BTreeSet;
+
 use plan::{self, Plan};
 
 /// After how many failures in a row an arm gets no more runs. One may be chance, and a bring-up that fails takes minutes.
@@ -27,6 +29,8 @@ pub struct Turns<'a> {
     arm: usize,
     /// How many runs of each arm have failed in a row.
     failed: Vec<u32>,
+    /// Runs that were done before, by arm and repeat.
+    done: BTreeSet<(usize, u32)>,
     /// How long a run of each arm takes: as planned at first, then as long as the last one.
     takes_secs: Vec<f64>,
 }
@@ -41,14 +45,34 @@ impl<'a> Turns<'a> {
             repeat: 1,
             arm: 0,
             failed: vec![0; plans.len()],
+            done: BTreeSet::new(),
             takes_secs: plans.iter().map(plan::run_secs).collect(),
         }
+    }
+
+    /// The same without runs that were done before, by arm and repeat.
+    #[must_use]
+    pub fn without<'d>(mut self, done: impl IntoIterator<Item = (&'d str, u32)>) -> Self {
+        let place = |arm: &str| self.plans.iter().position(|plan| plan.arm == arm);
+        let done = done.into_iter();
+        self.done = done
+            .filter_map(|(arm, repeat)| Some((place(arm)?, repeat)))
+            .collect();
+        self
     }
 
     /// How many runs there are if none fails; `None` in a soak session.
     #[must_use]
     pub fn count(&self) -> Option<u32> {
-        let all = || self.plans.iter().map(|plan| plan.repeats).sum();
+        let all = || {
+            let each = (0..).zip(self.plans);
+            let left = each.map(|(arm, plan)| {
+                let repeats = 1..=plan.repeats;
+                let left = repeats.filter(|repeat| !self.done.contains(&(arm, *repeat)));
+                u32::try_from(left.count()).unwrap_or(u32::MAX)
+            });
+            left.sum()
+        };
         self.soak_secs.is_none().then(all)
     }
 
@@ -67,7 +91,8 @@ impl<'a> Turns<'a> {
             let (arm, repeat) = (self.arm, self.repeat);
             self.arm += 1;
             let plan = &self.plans[arm];
-            if repeat > self.repeats(plan) || self.failed[arm] >= PATIENCE {
+            let done = self.done.contains(&(arm, repeat));
+            if done || repeat > self.repeats(plan) || self.failed[arm] >= PATIENCE {
                 continue;
             }
             let ends_secs = at_secs + self.takes_secs[arm];
@@ -167,6 +192,28 @@ mod tests {
         turns.next(0.0);
         let again = turns.next(0.0).unwrap();
         assert!(turns.failed(again));
+    }
+
+    #[test]
+    fn runs_that_were_done_before_are_left_out_and_the_others_keep_their_order() {
+        let plans = plans([2, 3]);
+        let mut turns = Turns::new(&plans).without([("cards", 1), ("memory", 2), ("gone", 1)]);
+        assert_eq!(turns.count(), Some(3));
+        let mut left = Vec::new();
+        while let Some(turn) = turns.next(0.0) {
+            left.push((turn.plan.arm.as_str(), turn.repeat));
+        }
+        assert_eq!(left, [("memory", 1), ("cards", 2), ("cards", 3)]);
+        let all = [
+            ("memory", 1),
+            ("cards", 1),
+            ("memory", 2),
+            ("cards", 2),
+            ("cards", 3),
+        ];
+        let mut none = Turns::new(&plans).without(all);
+        assert_eq!(none.count(), Some(0));
+        assert!(none.next(0.0).is_none());
     }
 
     /// The same plans, to be soaked for so long.

@@ -23,6 +23,8 @@ pub struct RunFacts {
     pub repeat: u32,
     /// Folder of the run, relative to the session's.
     pub folder: String,
+    /// UTC time at which its bring-up started, RFC 3339.
+    pub started: Option<String>,
     /// Seconds from the start of bring-up until Kueue could admit a first Job.
     pub bring_up_secs: f64,
     /// Seconds from the start of bring-up to the end of tear-down.
@@ -96,6 +98,7 @@ pub fn summarise(
         arm: plan.arm.clone(),
         repeat: facts.repeat,
         folder: facts.folder,
+        started: facts.started,
         bring_up_secs: facts.bring_up_secs,
         wall_secs: facts.wall_secs,
         observed_secs: end,

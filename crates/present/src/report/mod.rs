@@ -10,6 +10,7 @@
 //! - [`health`]: what host and harness measured of themselves
 //! - [`page`]: the self-contained HTML file
 //! - [`compared`]: a comparison, for the terminal and as Markdown
+//! - [`night`]: what came of a night
 //! - [`show`], [`runs`]: a session, and a list of sessions, for the terminal
 
 pub mod article;
@@ -19,6 +20,7 @@ mod damage_tests;
 pub mod findings;
 pub mod health;
 mod list;
+pub mod night;
 pub mod page;
 pub mod played;
 mod shown;

@@ -11,13 +11,18 @@ use super::soak::{self, soaked};
 use super::tables::{ArmTable, tables};
 use crate::charts::Material;
 use crate::charts::text::{clean, to_the_second};
-use results::run_folder::{ReadError, RunSummary};
+use crate::tables::page::Page;
+use results::run_folder::{ReadError, RunSummary, files};
 
-/// A session in words and tables, for the terminal.
+/// A session in words and tables, for the terminal; of a folder of `headroom bench all` its page.
 ///
 /// # Errors
-/// If the session can't be read.
+/// It cannot be read.
 pub fn show(session: &Path) -> Result<String, ReadError> {
+    if Page::is_in(session) && !session.join(files::SUMMARY).exists() {
+        let text = Page::read(session)?.markdown();
+        return Ok(text.lines().map(|line| clean(line) + "\n").collect());
+    }
     let material = Material::load(session)?;
     let summary = &material.session.summary;
     let mut text = String::new();
@@ -37,6 +42,10 @@ pub fn show(session: &Path) -> Result<String, ReadError> {
         summary.headroom
     ));
     line(&format!("$ {}", shell(&summary.command)));
+    for resumed in &summary.resumed {
+        let at = to_the_second(&resumed.started);
+        line(&format!("continued {at}: $ {}", shell(&resumed.command)));
+    }
     line("");
     for finding in findings(&material) {
         line(&format!("- {finding}"));

@@ -4,6 +4,7 @@
 //! cluster.
 //!
 //! ```text
+//! <session>/order.json                what it is to do; written before the first run, locked while it goes on
 //! <session>/summary.json              what was measured; rewritten whole after each run
 //! <session>/restarts.csv              restarts over time, of a session that goes on for a set time
 //! <session>/<run>/run.json            settings, versions, machine; written before the run starts
@@ -24,6 +25,9 @@ pub mod decision;
 mod ended;
 pub mod evictions;
 pub mod info;
+pub mod named;
+pub mod ordered;
+pub mod outputs;
 pub mod place;
 pub mod placements;
 pub mod reader;
@@ -42,6 +46,7 @@ pub use decision::Decision;
 pub use ended::Ended;
 pub use evictions::{Bill, EvictedBy, Eviction};
 pub use info::{Program, RunInfo};
+pub use ordered::Ordered;
 pub use placements::{Placed, Placement, PlacementCounts, Placements, Share};
 pub use reader::{ReadError, Run, Session};
 pub use record::{Attempt, AttemptEnd, Outcome, Phase, Record};
@@ -52,13 +57,15 @@ pub use run_summary::{
 pub use series::{CallCounts, Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 pub use soak::{RestartRow, Soak, SoakHour};
 pub use storage::{StallExit, StallLatency, StallSummary, Storage, StorageRow};
-pub use summary::{ArmSummary, Claim, FailedRun, Spread, Summary};
-pub use writer::{RunWriter, SessionWriter, Trouble, WriteError};
+pub use summary::{ArmSummary, Claim, FailedRun, Resumed, Spread, Summary};
+pub use writer::{ReopenError, RunWriter, SessionWriter, Trouble, WriteError};
 
 /// Names of the files in the folders.
 pub mod files {
     /// In a session's folder.
     pub const SUMMARY: &str = "summary.json";
+    /// In a session's folder.
+    pub const ORDER: &str = "order.json";
     /// In a session's folder, if it goes on for a set time.
     pub const RESTARTS_OVER_TIME: &str = "restarts.csv";
     /// In a run's folder.
@@ -81,4 +88,8 @@ pub mod files {
     pub const DECISIONS: &str = "clearer.jsonl";
     /// Folder in a run's folder.
     pub const LOGS: &str = "logs";
+    /// In a folder of `headroom bench all`: the page over its sessions, for programs.
+    pub const PAGE: &str = "page.json";
+    /// The same for people.
+    pub const PAGE_TEXT: &str = "page.md";
 }

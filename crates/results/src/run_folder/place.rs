@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
+use super::files;
+
 /// Where sessions are kept unless `--out` says otherwise.
 pub const RUNS: &str = "runs";
 
@@ -59,6 +61,43 @@ pub fn make(parent: &Path, began: Timestamp, what: &str) -> Result<PathBuf, (Pat
             Err(error) => return Err((dir, error)),
         }
     }
+}
+
+/// A session's folder that cannot be one.
+#[derive(Debug, thiserror::Error)]
+#[error("--out {}: {problem}; name a new folder or an empty one", path.display())]
+pub struct Taken {
+    path: PathBuf,
+    problem: &'static str,
+}
+
+/// Checks that a session's folder is new or empty.
+///
+/// # Errors
+/// If it is not.
+pub fn untaken(path: &Path) -> Result<(), Taken> {
+    let problem = match path.read_dir().map(|mut entries| entries.next().is_some()) {
+        Ok(true) if path.join(files::SUMMARY).exists() => "it holds a session already",
+        Ok(true) => "there are files in it",
+        Err(error) if error.kind() == ErrorKind::NotADirectory => "it is no folder",
+        _ => return Ok(()),
+    };
+    Err(Taken {
+        path: path.to_owned(),
+        problem,
+    })
+}
+
+/// Checks that files can be made in a folder, which need not be there yet; it makes none.
+///
+/// # Errors
+/// What the file system says.
+pub fn writable(folder: &Path) -> io::Result<()> {
+    let mut there = folder
+        .ancestors()
+        .filter(|path| path.symlink_metadata().is_ok());
+    let nearest = there.next().unwrap_or(Path::new("."));
+    tempfile::tempfile_in(nearest).map(drop)
 }
 
 #[cfg(test)]

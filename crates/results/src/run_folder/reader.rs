@@ -222,7 +222,7 @@ fn last_of_each(records: Vec<Record>) -> Vec<Record> {
 }
 
 /// Reads a JSON file whose `schema` must be one that this program knows.
-fn versioned<T: DeserializeOwned>(
+pub(super) fn versioned<T: DeserializeOwned>(
     dir: &Path,
     what: &'static str,
     file: &'static str,

@@ -9,7 +9,7 @@ use super::*;
 use crate::fixtures;
 use crate::fixtures::full;
 use crate::fixtures::{done, plan, team};
-use crate::run_folder::{RunWriter, SessionWriter};
+use crate::run_folder::{Ordered, ReopenError, RunWriter, SessionWriter};
 
 fn info() -> RunInfo {
     fixtures::info(&plan(vec![team("shared", 40, true)]))
@@ -307,4 +307,39 @@ fn a_clearer_s_decisions_are_read_as_far_as_they_go_and_missed_where_there_shoul
         decisions(&folder.join(files::DECISIONS)).unwrap(),
         run.decisions
     );
+}
+
+#[test]
+fn a_session_is_continued_by_one_headroom_at_a_time_and_a_run_done_again_stays_beside() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("session");
+    let mut session = SessionWriter::create(&folder, &full()).unwrap();
+    assert!(matches!(
+        SessionWriter::reopen(&folder),
+        Err(ReopenError::Write(_))
+    ));
+    let order = plan::Order {
+        experiment: "regimes".into(),
+        expect: plan::expect::Expect::default(),
+        plans: vec![plan(vec![team("shared", 40, true)])],
+        host: plan::Host::default(),
+        command: Vec::new(),
+        resume: false,
+    };
+    session.order(&Ordered::new(&order)).unwrap();
+    let refused = SessionWriter::reopen(&folder).unwrap_err().to_string();
+    assert!(refused.contains("still running"), "{refused}");
+    session.run("default-1", &info()).unwrap();
+    drop(session);
+
+    let session = SessionWriter::reopen(&folder).unwrap();
+    let recorded = crate::run_folder::ordered::read(&folder).unwrap();
+    assert_eq!(Ordered::new(&order).differences(&recorded), [""; 0]);
+    for again in ["default-1.aside-1", "default-1.aside-2"] {
+        assert!(session.run("default-1", &info()).is_err());
+        session.set_aside("default-1").unwrap();
+        session.run("default-1", &info()).unwrap();
+        assert!(Run::load(&folder.join(again)).is_ok());
+    }
+    session.set_aside("never-there").unwrap();
 }

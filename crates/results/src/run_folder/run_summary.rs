@@ -18,6 +18,9 @@ pub struct RunSummary {
     pub repeat: u32,
     /// Folder of the run, relative to the session's.
     pub folder: String,
+    /// UTC time at which its bring-up started, RFC 3339; null in a run of an older headroom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
     /// From the start of bring-up to the first Job admissible, seconds.
     pub bring_up_secs: f64,
     /// From the start of bring-up to the end of tear-down, seconds.

@@ -26,6 +26,9 @@ pub struct Summary {
     pub started: String,
     /// The command line, to reproduce it.
     pub command: Vec<String>,
+    /// When and by which commands it was continued after it had been interrupted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Resumed>,
     /// Which HAMi ran.
     pub hami: HamiSource,
     /// Timeline compression.
@@ -34,7 +37,7 @@ pub struct Summary {
     pub quick: bool,
     /// False until the session has ended in order; one that was interrupted, crashed or had a failed run stays false.
     pub complete: bool,
-    /// The runs, in the order they ran.
+    /// The runs, arms taking turns; where it was continued, those that were done again, too, stand where they belong.
     pub runs: Vec<RunSummary>,
     /// Runs that failed, in the order they ran; what they had recorded by then is in their folders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,6 +51,15 @@ pub struct Summary {
     /// What it means for a user, in one plain sentence; empty where the runs do not say.
     #[serde(default)]
     pub meaning: String,
+}
+
+/// That a session was continued.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resumed {
+    /// UTC time, RFC 3339.
+    pub started: String,
+    /// The command line.
+    pub command: Vec<String>,
 }
 
 /// A run that failed: its cluster did not come up, or fell over.

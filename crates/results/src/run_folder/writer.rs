@@ -1,7 +1,7 @@
 //! Writes a session's folder and its runs' folders.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::append::{Appender, replace};
 use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
-use super::{Record, RestartRow, RunInfo, StorageRow, Summary, files};
+use super::{Ordered, Record, RestartRow, RunInfo, StorageRow, Summary, files};
 
 /// What could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -41,10 +41,23 @@ impl WriteError {
     }
 }
 
+/// Why a session can't be written on.
+#[derive(Debug, thiserror::Error)]
+pub enum ReopenError {
+    /// Another headroom writes it.
+    #[error("{} is being written by a headroom that is still running; wait for its end, or stop it first", .0.display())]
+    Live(PathBuf),
+    /// The file system refuses.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
 /// Writes a session's folder.
 #[derive(Debug)]
 pub struct SessionWriter {
     dir: PathBuf,
+    /// `order.json`, locked for as long as the session goes on, so that nobody continues it meanwhile.
+    lock: Option<File>,
 }
 
 impl SessionWriter {
@@ -61,9 +74,58 @@ impl SessionWriter {
         }
         let session = Self {
             dir: dir.to_owned(),
+            lock: None,
         };
         session.summary(summary)?;
         Ok(session)
+    }
+
+    /// Takes up a session that was interrupted, as it is.
+    ///
+    /// # Errors
+    /// If another headroom writes it, or its `order.json` can't be opened.
+    pub fn reopen(dir: &Path) -> Result<Self, ReopenError> {
+        let path = dir.join(files::ORDER);
+        let file = OpenOptions::new().read(true).write(true).open(&path);
+        let file = file.map_err(WriteError::at(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self {
+                dir: dir.to_owned(),
+                lock: Some(file),
+            }),
+            Err(TryLockError::WouldBlock) => Err(ReopenError::Live(dir.to_owned())),
+            Err(TryLockError::Error(error)) => Err(WriteError::at(&path)(error).into()),
+        }
+    }
+
+    /// Writes `order.json`, before the first run, and holds its lock from then on.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn order(&mut self, ordered: &Ordered<'_>) -> Result<(), WriteError> {
+        let path = self.dir.join(files::ORDER);
+        json(&path, ordered)?;
+        // A file system without locks is no reason not to measure.
+        self.lock = OpenOptions::new().read(true).write(true).open(&path).ok();
+        if let Some(lock) = &self.lock {
+            let _ = lock.try_lock();
+        }
+        Ok(())
+    }
+
+    /// Makes room for a run that is done again: what it left before stays, under another name.
+    ///
+    /// # Errors
+    /// If the folder can't be renamed.
+    pub fn set_aside(&self, folder: &str) -> Result<(), WriteError> {
+        let from = self.dir.join(folder);
+        if !from.exists() {
+            return Ok(());
+        }
+        let mut names = (1_u32..).map(|n| self.dir.join(format!("{folder}.aside-{n}")));
+        // The names have no end.
+        let to = names.find(|path| !path.exists()).unwrap_or_default();
+        fs::rename(&from, to).map_err(WriteError::at(&from))
     }
 
     /// The session's folder.

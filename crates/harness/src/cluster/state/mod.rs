@@ -50,6 +50,29 @@ pub struct ClusterState {
     pub components: Vec<(String, Option<i32>)>,
 }
 
+impl ClusterState {
+    /// The cluster and its components, in lines for a terminal.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let what = match (self.kept, self.owner_pid) {
+            (true, _) => "left running".to_owned(),
+            (false, Some(pid)) => format!("in use by process {pid}"),
+            (false, None) => "in use".to_owned(),
+        };
+        let (id, kubeconfig) = (&self.id, self.kubeconfig.display());
+        let mut text = format!("{id} ({what})\n  export KUBECONFIG={kubeconfig}\n");
+        for (name, pid) in &self.components {
+            text += &match pid {
+                Some(pid) => format!("  {name:<24} process {pid}\n"),
+                None => format!(
+                    "  {name:<24} DEAD (`headroom down {id} && headroom up` for a fresh one)\n"
+                ),
+            };
+        }
+        text
+    }
+}
+
 impl StateDir {
     /// Makes a folder under `state_root` and takes its lock.
     pub fn create(state_root: &Path) -> Result<Self, ClusterError> {

@@ -3,8 +3,12 @@
 mod cells;
 mod power;
 
+use std::io;
+use std::path::Path;
+
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
+use super::ReportError;
 use crate::charts::names::in_full;
 use crate::charts::text::{clean, count};
 use compare::rank::{self, MOST_EXACT};
@@ -28,6 +32,31 @@ pub enum Style {
     },
     /// As Markdown, with every metric.
     Markdown,
+}
+
+/// Writes a comparison as JSON and as Markdown, each if a file is named.
+///
+/// # Errors
+/// A file cannot be written. The other one is, all the same.
+pub fn write(
+    of: &Comparison,
+    json: Option<&Path>,
+    markdown: Option<&Path>,
+) -> Result<(), ReportError> {
+    let json = json.map_or(Ok(()), |file| {
+        let text = serde_json::to_string_pretty(of).map_err(io::Error::from);
+        put(file, text.map(|text| text + "\n"))
+    });
+    let markdown = markdown.map_or(Ok(()), |file| put(file, Ok(text(of, Style::Markdown))));
+    json.and(markdown)
+}
+
+fn put(file: &Path, text: io::Result<String>) -> Result<(), ReportError> {
+    let written = text.and_then(|text| std::fs::write(file, text));
+    written.map_err(|error| ReportError::Io {
+        path: file.to_owned(),
+        error,
+    })
 }
 
 /// A comparison as text.

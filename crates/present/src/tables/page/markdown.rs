@@ -19,6 +19,9 @@ pub fn page(page: &Page) -> String {
         page.headroom,
         page.hami.join("; "),
     );
+    for command in &page.resumed {
+        let _ = writeln!(text, "Continued by `{}`.\n", command.join(" "));
+    }
     let sizes: Vec<String> = page.machines.iter().map(ToString::to_string).collect();
     let started = page.started.as_deref().unwrap_or("not at all");
     let _ = writeln!(

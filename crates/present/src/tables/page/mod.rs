@@ -4,8 +4,10 @@
 //! stands on the page with the reason; nothing is left out.
 //!
 //! - [`rows`]: metrics and claims of one experiment
+//! - [`folder`]: the page's files
 //! - [`markdown`]: the page as text
 
+mod folder;
 mod markdown;
 mod rows;
 #[cfg(test)]
@@ -13,7 +15,8 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+pub use folder::PageError;
+use serde::{Deserialize, Serialize};
 
 use crate::charts::text::to_the_second;
 use plan::Experiment;
@@ -68,7 +71,7 @@ pub struct Input<'a> {
 }
 
 /// The page.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Page {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -76,6 +79,9 @@ pub struct Page {
     pub headroom: String,
     /// The command line.
     pub command: Vec<String>,
+    /// The command lines that continued it after it was interrupted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Vec<String>>,
     /// Which HAMi ran, by its label; more than one where the experiment files differ.
     pub hami: Vec<String>,
     /// When the first session started, RFC 3339; null if none did.
@@ -89,7 +95,7 @@ pub struct Page {
 }
 
 /// How an experiment went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// All of its runs came to their end and nothing disturbed them.
@@ -107,7 +113,7 @@ pub enum State {
 }
 
 /// An experiment on the page.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Part {
     /// Name.
     pub experiment: String,
@@ -134,7 +140,7 @@ pub struct Part {
 }
 
 /// A published metric beside the measured one.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricRow {
     /// Arm.
     pub arm: String,
@@ -151,7 +157,7 @@ pub struct MetricRow {
 }
 
 /// A claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimRow {
     /// Arm.
     pub arm: String,
@@ -164,6 +170,32 @@ pub struct ClaimRow {
 }
 
 impl Page {
+    /// The page over all `experiments`. `ordered`: those that were ordered, with their ends so far. `left_out`: those that were
+    /// not, and why.
+    #[must_use]
+    pub fn over(
+        experiments: &[Experiment],
+        ordered: &[(&Order, Option<&Outcome>)],
+        left_out: &[(String, String)],
+    ) -> Self {
+        let inputs = experiments.iter().map(|experiment| {
+            let mut orders = ordered.iter();
+            let found = orders.find(|(order, _)| order.experiment == experiment.name);
+            let mut left_out = left_out.iter();
+            let why = left_out.find(|(name, _)| *name == experiment.name);
+            Input {
+                experiment,
+                order: match (found, why) {
+                    (Some((order, _)), _) => Ok(*order),
+                    (None, Some((_, why))) => Err(why.as_str()),
+                    (None, None) => Err("was not ordered"),
+                },
+                outcome: found.and_then(|(_, outcome)| *outcome),
+            }
+        });
+        Self::new(&inputs.collect::<Vec<_>>())
+    }
+
     /// The page over these experiments.
     #[must_use]
     pub fn new(inputs: &[Input<'_>]) -> Self {
@@ -173,8 +205,7 @@ impl Page {
         };
         let mut hami: Vec<String> = inputs.iter().filter_map(ended).collect();
         hami.dedup();
-        let order = inputs.iter().find_map(|input| input.order.ok());
-        let command = order.map(|order| order.command.clone());
+        let mut commands = commands(inputs).into_iter();
         let started = inputs.iter().find_map(|input| match input.outcome {
             Some(Outcome::Ended(ended)) => Some(to_the_second(&ended.summary.started)),
             _ => None,
@@ -187,7 +218,8 @@ impl Page {
         Self {
             schema: SCHEMA,
             headroom: env!("CARGO_PKG_VERSION").into(),
-            command: command.unwrap_or_default(),
+            command: commands.next().unwrap_or_default(),
+            resumed: commands.collect(),
             hami,
             started,
             machines: machines.into_iter().collect(),
@@ -215,6 +247,26 @@ impl Page {
     pub fn json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
+
+/// The command lines that made the sessions, each once: first the one that began, then those that continued.
+fn commands(inputs: &[Input<'_>]) -> Vec<Vec<String>> {
+    let mut all: Vec<Vec<String>> = Vec::new();
+    let mut add = |command: &[String]| {
+        if !command.is_empty() && all.iter().all(|known| known != command) {
+            all.push(command.to_owned());
+        }
+    };
+    for input in inputs {
+        if let Some(Outcome::Ended(ended)) = input.outcome {
+            add(&ended.summary.command);
+            let resumed = ended.summary.resumed.iter();
+            resumed.for_each(|resumed| add(&resumed.command));
+        }
+    }
+    let orders = inputs.iter().filter_map(|input| input.order.ok());
+    orders.for_each(|order| add(&order.command));
+    all
 }
 
 fn verdicts<'a>(claims: impl Iterator<Item = &'a ClaimRow>) -> [usize; 3] {

@@ -15,6 +15,7 @@ fn order(experiment: &Experiment, overrides: &Overrides) -> Order {
         plans,
         host: plan::Host::default(),
         command: vec!["headroom".into(), "bench".into(), "all".into()],
+        resume: false,
     }
 }
 
@@ -46,6 +47,8 @@ fn ended(order: &Order, runs: &[(&str, f64)], failed: &[&str]) -> Ended {
     let arms = judge::arms(&order.expect, &judged);
     let mut summary = full();
     summary.experiment.clone_from(&order.experiment);
+    summary.command.clone_from(&order.command);
+    summary.resumed.clear();
     summary.runs = runs.iter().map(|(arm, _)| run(arm)).collect();
     summary.meaning = judge::meaning(&order.expect, &arms);
     summary.arms = arms;
@@ -299,4 +302,33 @@ fn at_another_compression_nothing_is_judged() {
         reasons.contains(&"runs only with --arm lent"),
         "{reasons:?}"
     );
+}
+
+#[test]
+fn a_page_is_read_back_as_it_was_written_and_says_what_continued_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("all");
+    assert!(!Page::is_in(&folder));
+    let resume = ["headroom", "bench", "all", "--resume", "x"].map(String::from);
+    let page = page(&Overrides::default(), |order| {
+        let mut ended = ended(order, &ALL_ARMS, &["cards"]);
+        ended.summary.resumed.push(results::run_folder::Resumed {
+            started: "2026-01-01T01:00:00Z".into(),
+            command: resume.to_vec(),
+        });
+        Some(Outcome::Ended(Box::new(ended)))
+    });
+    assert_eq!(page.command, ["headroom", "bench", "all"]);
+    assert_eq!(page.resumed, [resume.to_vec()]);
+    page.write(&folder).unwrap();
+    assert_eq!(Page::read(&folder).unwrap(), page);
+    let text = std::fs::read_to_string(folder.join("page.md")).unwrap();
+    assert_eq!(text, page.markdown());
+    assert!(text.contains("Continued by `headroom bench all --resume x`."));
+    // As `headroom show` prints it.
+    assert_eq!(crate::report::show(&folder).unwrap(), text);
+
+    std::fs::write(folder.join("page.json"), "{\"schema\": 99}").unwrap();
+    let error = crate::report::show(&folder).unwrap_err().to_string();
+    assert!(error.contains("99"), "{error}");
 }

@@ -1,12 +1,14 @@
 //! Finds the sessions that a user names: a folder, `latest`, or `latest~N` for the N-th that began before it, of all that
 //! `headroom runs` lists.
+//!
+//! Each function adds a sentence to `notes` for whatever it leaves out.
 
-use host::errln;
 use std::path::{Path, PathBuf};
 
-use ::results::run_folder::place::RUNS;
-use ::results::run_folder::{ReadError, Session, files, sessions};
 use host::terminal::clean;
+
+use super::place::RUNS;
+use super::{ReadError, Session, files, sessions};
 
 /// A name for which there is no session.
 #[derive(Debug, thiserror::Error)]
@@ -16,31 +18,37 @@ pub struct NoSession {
     problem: String,
 }
 
+/// The folder of the session with this name.
+///
+/// # Errors
+/// There is no session for a name like `latest~9`, or the name is neither a folder nor of this form.
+pub fn session(name: &str, notes: &mut Vec<String>) -> Result<PathBuf, NoSession> {
+    find(Path::new(RUNS), name, notes)
+}
+
 /// The folders of the sessions with these names.
 ///
 /// # Errors
-/// There is no session for a name like `latest~9`, or a name is neither a folder nor of this form.
-pub fn sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
-    names.iter().map(|name| session(name)).collect()
+/// Those of [`session`].
+pub fn all(names: &[String], notes: &mut Vec<String>) -> Result<Vec<PathBuf>, NoSession> {
+    names.iter().map(|name| session(name, notes)).collect()
 }
 
-/// As [`sessions`], but leaves out names without a session, with a note, if others have one. So `runs/*` may be given.
+/// As [`all`], but leaves out names without a session, with a note, if others have one. So `runs/*` may be given.
 ///
 /// # Errors
-/// Those of [`sessions`].
-pub fn only_sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
-    let (real, others): (Vec<PathBuf>, Vec<PathBuf>) = sessions(names)?
+/// Those of [`session`].
+pub fn only_sessions(names: &[String], notes: &mut Vec<String>) -> Result<Vec<PathBuf>, NoSession> {
+    let (real, others): (Vec<PathBuf>, Vec<PathBuf>) = all(names, notes)?
         .into_iter()
         .partition(|path| !is_foreign(path));
     if real.is_empty() {
         return Ok(others);
     }
-    for path in others {
-        errln!(
-            "left out: {} is not a session",
-            clean(&path.display().to_string())
-        );
-    }
+    notes.extend(others.iter().map(|path| {
+        let path = clean(&path.display().to_string());
+        format!("left out: {path} is not a session")
+    }));
     Ok(real)
 }
 
@@ -49,12 +57,26 @@ fn is_foreign(path: &Path) -> bool {
     matches!(Session::load(path), Err(ReadError::Foreign { .. }))
 }
 
-/// The folder of the session with this name.
+/// As [`session`], but if `headroom bench all` made the latest session, `latest` means the folder of all its sessions.
+/// `latest~0` means the session.
 ///
 /// # Errors
-/// Those of [`sessions`].
-pub fn session(name: &str) -> Result<PathBuf, NoSession> {
-    find(Path::new(RUNS), name)
+/// Those of [`session`].
+pub fn session_or_all(name: &str, notes: &mut Vec<String>) -> Result<PathBuf, NoSession> {
+    let found = session(name, notes)?;
+    Ok(if name == LATEST {
+        all_of_it(found)
+    } else {
+        found
+    })
+}
+
+/// The folder of `headroom bench all` that the session is in, or the session's own.
+fn all_of_it(session: PathBuf) -> PathBuf {
+    match session.parent() {
+        Some(above) if above.join(files::PAGE).is_file() => above.to_owned(),
+        _ => session,
+    }
 }
 
 /// A folder with sessions.
@@ -71,7 +93,9 @@ pub fn folder(path: PathBuf) -> Result<PathBuf, NoSession> {
     })
 }
 
-fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
+const LATEST: &str = "latest";
+
+fn find(runs: &Path, name: &str, notes: &mut Vec<String>) -> Result<PathBuf, NoSession> {
     let no = |problem: String| NoSession {
         name: name.to_owned(),
         problem,
@@ -81,7 +105,7 @@ fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
         let listed = runs.join(name);
         if Path::new(name).exists() {
             Ok(PathBuf::from(name))
-        } else if listed.join(files::SUMMARY).is_file() {
+        } else if listed.join(files::SUMMARY).is_file() || listed.join(files::PAGE).is_file() {
             Ok(listed)
         } else {
             Err(no(format!(
@@ -90,7 +114,7 @@ fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
             )))
         }
     };
-    let Some(rest) = name.strip_prefix("latest") else {
+    let Some(rest) = name.strip_prefix(LATEST) else {
         return named();
     };
     let back: usize = match rest.strip_prefix('~') {
@@ -103,7 +127,9 @@ fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
     let all = sessions::below(runs).unwrap_or_default();
     if !all.broken.is_empty() {
         let (n, runs) = (all.broken.len(), runs.display());
-        errln!("left out: {n} of the sessions in {runs} cannot be read; `headroom runs` says why");
+        notes.push(format!(
+            "left out: {n} of the sessions in {runs} cannot be read; `headroom runs` says why"
+        ));
     }
     let count = all.found.len();
     let mut latest_first = all.found.into_iter().rev();
@@ -116,16 +142,20 @@ fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use synthetic::Script;
+    use crate::fixtures::full;
+    use crate::run_folder::{SessionWriter, Summary};
 
     /// A session that began then, below `folder`.
-    fn begun(folder: &Path, name: &'static str, at: &'static str) {
-        let script = Script {
-            folder: name,
-            started: at,
-            ..Script::default()
+    fn begun(folder: &Path, name: &str, at: &str) {
+        let summary = Summary {
+            started: at.into(),
+            ..full()
         };
-        script.write(folder);
+        SessionWriter::create(&folder.join(name), &summary).unwrap();
+    }
+
+    fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
+        super::find(runs, name, &mut Vec::new())
     }
 
     #[test]
@@ -148,7 +178,6 @@ mod tests {
         std::fs::create_dir(&broken).unwrap();
         std::fs::write(broken.join(files::SUMMARY), "{}").unwrap();
 
-        let listed = present::report::runs(&runs).unwrap();
         for (back, name) in [
             "20260103-000000-all/aa",
             "20260103-000000-all/regimes",
@@ -160,18 +189,21 @@ mod tests {
         {
             let folder = find(&runs, &format!("latest~{back}")).unwrap();
             assert_eq!(folder, runs.join(name));
-            // In the same order, by a name that can be given back.
-            let row = listed.lines().nth(2 + back).unwrap();
-            assert!(row.contains(&format!("| {name} ")), "{listed}");
             assert_eq!(find(&runs, name).unwrap(), folder);
         }
-        assert_eq!(find(&runs, "latest").unwrap(), all.join("aa"));
+        let latest = find(&runs, "latest").unwrap();
+        assert_eq!(latest, all.join("aa"));
+        assert_eq!(all_of_it(latest.clone()), latest);
+        std::fs::write(all.join(files::PAGE), "{}").unwrap();
+        assert_eq!(all_of_it(latest), all);
+        assert_eq!(find(&runs, "20260103-000000-all").unwrap(), all);
+        let other = runs.join("hami-2.9");
+        assert_eq!(all_of_it(other.clone()), other);
+        let mut notes = Vec::new();
+        super::find(&runs, "latest", &mut notes).unwrap();
+        assert!(notes[0].contains("1 of the sessions"), "{notes:?}");
         let line = find(&runs, "latest~4").unwrap_err().to_string();
         assert!(line.contains("4 sessions"), "{line}");
-        assert!(
-            !listed.contains("examples") && listed.contains("unreadable: "),
-            "{listed}"
-        );
     }
 
     #[test]
@@ -185,7 +217,12 @@ mod tests {
                 .to_string()
                 .contains("0 sessions")
         );
-        assert!(find("nosuch").unwrap_err().to_string().contains("neither"));
+        assert!(
+            find("nosuch")
+                .unwrap_err()
+                .to_string()
+                .contains("no such folder")
+        );
         let path = root.path().to_str().unwrap();
         assert_eq!(find(path).unwrap(), root.path());
     }

@@ -1,0 +1,70 @@
+//! Where components and clusters are kept.
+
+use std::path::PathBuf;
+
+use super::exit::Interrupted;
+use super::signals;
+use components::Cache;
+use harness::cluster::clear_leftovers;
+use host::errln;
+
+/// Folder of live clusters' state in the cache.
+const SESSIONS: &str = "sessions";
+
+/// Where the user wants components and clusters to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// `--cache`; `None`: the default one.
+    pub cache: Option<PathBuf>,
+    /// `--components`; `None`: they are built.
+    pub components: Option<PathBuf>,
+}
+
+impl Place {
+    /// Opens the cache, after removing the clusters of killed commands.
+    ///
+    /// # Errors
+    /// The cache cannot be used.
+    pub fn open(&self) -> anyhow::Result<Cache> {
+        let cache = Cache::open(self.cache.as_deref())?;
+        for id in clear_leftovers(&Self::state_root(&cache))? {
+            errln!("removed the cluster of a killed command: {id}");
+        }
+        Ok(cache)
+    }
+
+    /// Removes the clusters of killed commands, if there is a cache.
+    pub fn clear_leftovers(&self) {
+        let Some(folder) = Cache::existing(self.cache.as_deref()) else {
+            return;
+        };
+        match clear_leftovers(&folder.join(SESSIONS)) {
+            Ok(ids) => {
+                for id in ids {
+                    errln!("removed the cluster of a killed command: {id}");
+                }
+            }
+            Err(error) => {
+                errln!("headroom: cannot remove the clusters of killed commands: {error}")
+            }
+        }
+    }
+
+    /// Folder of live clusters' state.
+    pub fn state_root(cache: &Cache) -> PathBuf {
+        cache.folder().join(SESSIONS)
+    }
+
+    /// The components. Missing ones are built first; Ctrl-C stops the build.
+    ///
+    /// # Errors
+    /// Those of [`components::setup`]; [`Interrupted`] if a signal stopped it.
+    pub async fn programs(&self, cache: &Cache) -> anyhow::Result<components::Components> {
+        let mut report = components::printed();
+        let made = components::setup(cache, self.components.as_deref(), &mut report);
+        tokio::select! {
+            made = made => Ok(made?),
+            () = signals::stop().cancelled() => Err(Interrupted.into()),
+        }
+    }
+}
