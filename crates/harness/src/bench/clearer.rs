@@ -142,7 +142,7 @@ mod tests {
             };
             let args = parsed(&plan);
             assert_eq!((args.strategy, args.trigger), (kind, cause));
-            assert!(args.may_stop("speech") && !args.may_stop("research"));
+            assert!(args.may_evict("speech") && !args.may_evict("research"));
             assert!((args.time_limit - 45.5).abs() < 1e-9);
             assert!(args.lease_secs >= 2 && !args.put_back_all);
         }
