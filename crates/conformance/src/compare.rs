@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::counted::{Counted, FIGURES};
+use super::counted::{COUNTS, Counted};
 use super::observed::Observed;
 use super::scenario::Judged;
 
@@ -219,7 +219,7 @@ fn loosely(first: &[Counted], second: &[Counted]) -> Vec<Difference> {
             second: vec![format!("{b:.2}")],
         })
     };
-    FIGURES.iter().filter_map(beyond).collect()
+    COUNTS.iter().filter_map(beyond).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a handful of plays")]

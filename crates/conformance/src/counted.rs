@@ -45,7 +45,7 @@ pub type Metric = (&'static str, Margin, fn(&Counted) -> f64);
 
 /// The counts with their margins. The margins are chosen: wide enough for how much a real HAMi differs from itself on a busy
 /// host, and narrower than the effect of a slower policy or a missing call.
-pub const FIGURES: [Metric; 6] = [
+pub const COUNTS: [Metric; 6] = [
     ("pods bound", margin(0.0, 0.0), |c| c.bound),
     ("attempts per pod", margin(0.5, 0.5), |c| c.attempts_per_pod),
     ("calls per attempt", margin(0.25, 0.5), |c| {
@@ -111,7 +111,7 @@ mod tests {
         };
         let counted = Counted::of(&observed);
         let expected = [3.0, 1.5, 5.0, 2.0, 2.0, 0.0];
-        for ((name, _, take), expected) in FIGURES.iter().zip(expected) {
+        for ((name, _, take), expected) in COUNTS.iter().zip(expected) {
             assert!((take(&counted) - expected).abs() < 1e-9, "{name}");
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::compare::{Summary, Verdict};
-use super::counted::FIGURES;
+use super::counted::COUNTS;
 use super::latency::{Latency, Shown};
 use super::record::Session;
 
@@ -79,7 +79,7 @@ fn scenarios(verdicts: &[Verdict]) -> String {
         .filter_map(|v| Some(format!("- {}: {}", v.scenario, v.loosely.as_ref()?)))
         .collect();
     if !loose.is_empty() {
-        let margins: Vec<String> = FIGURES
+        let margins: Vec<String> = COUNTS
             .iter()
             .map(|(name, margin, _)| {
                 let (part, least) = (margin.part * 100.0, margin.at_least);
