@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The text of a regular file of at most this many MiB, or the reason why not, in words.
+/// The text of a regular file of at most this many MiB.
+///
+/// # Errors
+/// Says in words why it cannot be read.
 pub fn read(path: &Path, most_mib: u64) -> Result<String, String> {
     let io = |error: std::io::Error| error.to_string();
     // Opening a pipe that nobody writes to would wait for ever, and a device may never end.
