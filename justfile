@@ -12,10 +12,11 @@ setup:
 test:
     cargo test --release
 
-# Check formatting and lints, as CI does.
+# Check formatting, lints and documents (links, values in both languages), as CI does.
 lint:
     cargo fmt --check
     cargo clippy --release --all-targets -- -D warnings
+    cargo test --release --test documents
 
 # What the harness itself uses in a run at compression 120: CPU, memory, watch lag, late submissions.
 bench-self *options:

@@ -150,7 +150,7 @@ fn by_kueue_alone_no_machine_falls_empty_and_a_cleared_one_goes_to_its_request()
         !decisions.is_empty(),
         "the clearer's decisions are evidence"
     );
-    // The machine was put back: nobody is left with a machine that nothing may use.
+    // The machine was released, so that every machine can be used again.
     assert!(run.disturbed.iter().all(|d| d.kind != "component-lost"));
 }
 
@@ -172,10 +172,10 @@ fn a_reserved_machine_goes_to_its_request_however_many_tasks_arrive() {
 }
 
 #[test]
-fn a_burst_that_others_are_stopped_for_waits_less_and_these_get_a_bill() {
+fn a_burst_that_others_are_evicted_for_waits_less_and_the_others_pay() {
     let _turn = one_at_a_time();
     let bed = Bed::new();
-    // A minute is long enough for a task to stand in the way of the burst, and short enough to be waited for.
+    // Tasks of a minute are long enough to be in the way of the burst, and short enough to be waited for.
     let changes = [
         ("compress: 6", "compress: 60"),
         (
@@ -199,7 +199,7 @@ fn a_burst_that_others_are_stopped_for_waits_less_and_these_get_a_bill() {
         let run = session.summary.runs.iter().find(|r| r.arm == arm);
         run.expect("its run")
     };
-    // Nobody is stopped where the burst waits, and a machine's worth of tasks at least where it does not.
+    // In one arm the burst waits and nobody is evicted; in the other at least the tasks of one machine are.
     assert!(
         run("wait").evictions.is_empty(),
         "{:?}",

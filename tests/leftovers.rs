@@ -97,7 +97,7 @@ fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
     let bed = Bed::new();
     let up = bed.run(&["up", "workstation", "--hami", "builtin"]);
     assert!(up.status.success(), "{}", messages(&up));
-    let kept = bed.session_folders();
+    let kept = bed.cluster_folders();
     let kept_processes = bed.processes();
     assert_eq!(kept.len(), 1);
     assert!(
@@ -109,7 +109,7 @@ fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
 
     let mut run = bed.start(SHORT, "killed.log");
     run.until(UNDER_WAY);
-    assert_eq!(bed.session_folders().len(), 2);
+    assert_eq!(bed.cluster_folders().len(), 2);
     run.signal("-KILL");
     run.code();
     assert!(
@@ -133,7 +133,7 @@ fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
         "{text}"
     );
     assert!(!text.contains("DEAD"), "{text}");
-    assert_eq!(bed.session_folders(), kept);
+    assert_eq!(bed.cluster_folders(), kept);
     let mut processes = bed.processes();
     processes.sort_unstable();
     let mut expected = kept_processes;

@@ -154,7 +154,7 @@ fn timelines_that_make_no_sense_are_refused_with_file_line_and_field() {
 }
 
 #[test]
-fn an_experiment_larger_than_its_regimes_quota_is_refused() {
+fn a_job_larger_than_its_teams_quota_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = "name: small\ntitle: t\ncluster: { nodes: 2 }\ntenants:\n  team:\n    quota: { cards: 4 }\n    workload:\n      - burst: { requests: [{ count: 1, request: whole-machine }] }\nobserve_secs: 10\n";
     std::fs::write(folder.path().join("small.yaml"), file).unwrap();
@@ -227,7 +227,11 @@ fn folders_for_results_and_cache_are_looked_at_before_anything_starts() {
     std::fs::create_dir(dir.join("mine")).unwrap();
     std::fs::write(dir.join("mine/notes.txt"), "mine").unwrap();
     refused(dir, &["bench", "--out", "mine"], &["mine", "files in it"]);
-    refused(dir, &["bench", "--out", "mine/notes.txt"], &["no folder"]);
+    refused(
+        dir,
+        &["bench", "--out", "mine/notes.txt"],
+        &["not a folder"],
+    );
     std::fs::write(dir.join("mine/summary.json"), "{}").unwrap();
     refused(dir, &["bench", "--out", "mine"], &["a session already"]);
     refused(dir, &["setup", "--cache", "a b"], &["a b", "blank"]);

@@ -1,11 +1,12 @@
-//! Standard output and standard error, which may be closed: `headroom list | head -1` is no reason to panic, and a run
-//! whose terminal is gone still has a summary to write. In a crate's own tests what is printed is the test's: it is shown
-//! if the test fails.
+//! Prints to standard output and standard error without panicking if they are closed, as by `headroom list | head -1`. A run
+//! whose terminal is gone must still write its summary.
+//!
+//! In a crate's own tests the printed text belongs to the test, which shows it if it fails.
 
 use std::fmt::Arguments;
 use std::io::{self, Write as _};
 
-/// Prints a line to standard output; nobody listening any more is no error.
+/// Prints a line to standard output. If nobody reads it, that is no error.
 #[macro_export]
 macro_rules! outln {
     ($($arg:tt)*) => {
@@ -13,7 +14,7 @@ macro_rules! outln {
     };
 }
 
-/// Prints to standard output; nobody listening any more is no error.
+/// Prints to standard output. If nobody reads it, that is no error.
 #[macro_export]
 macro_rules! out {
     ($($arg:tt)*) => {
@@ -21,7 +22,7 @@ macro_rules! out {
     };
 }
 
-/// Prints a line to standard error; nobody listening any more is no error.
+/// Prints a line to standard error. If nobody reads it, that is no error.
 #[macro_export]
 macro_rules! errln {
     ($($arg:tt)*) => {
@@ -50,7 +51,7 @@ pub fn to_stderr(of_a_test: bool, text: Arguments<'_>) {
     }
 }
 
-/// Text without control characters, which neither SVG nor a terminal should see.
+/// The text without control characters, which neither SVG nor a terminal should get.
 #[must_use]
 pub fn clean(text: &str) -> String {
     text.chars()
@@ -58,8 +59,8 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
-/// An error with its causes; those that it already quotes are not said again. Its lines (some end with those of a log) stay
-/// lines; other control characters, which may come from any file, are left out.
+/// An error with its causes, without those that it already quotes. Line breaks stay, since some errors end with lines of a log.
+/// Other control characters, which may come from any file, are removed.
 pub fn in_one(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {

@@ -217,11 +217,10 @@ mod tests {
                 .to_string()
                 .contains("0 sessions")
         );
+        let line = find("nosuch").unwrap_err().to_string();
         assert!(
-            find("nosuch")
-                .unwrap_err()
-                .to_string()
-                .contains("no such folder")
+            line.contains("no such folder, and no such session"),
+            "{line}"
         );
         let path = root.path().to_str().unwrap();
         assert_eq!(find(path).unwrap(), root.path());
