@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn it_reads_a_regular_file_and_leaves_it_as_it_is() {
         let root = tempfile::tempdir().unwrap();
-        let line = refused(&["/dev/null"]);
-        assert!(line.contains("not a regular file"), "{line}");
+        let device = refused(&["/dev/null"]);
+        assert!(device.contains("not a regular file"), "{device}");
         assert!(refused(&["/nowhere"]).contains("/nowhere"));
         let file = root.path().join("aa.json");
         let recorded = include_str!("../docs/data/aa.json");

@@ -37,7 +37,7 @@ pub fn earlier(
             .resume
             .then(|| checked(order))
             .transpose()
-            .map_err(told)
+            .map_err(|e| told(&e))
     };
     let earlier = orders.iter().map(of).collect::<Result<Vec<_>, _>>()?;
     if complete(orders, &earlier).iter().all(Option::is_some) {
@@ -63,7 +63,7 @@ fn checked(order: &Order) -> Result<Earlier, NoResume> {
     Ok(earlier)
 }
 
-fn told(error: NoResume) -> BadOptions {
+fn told(error: &NoResume) -> BadOptions {
     BadOptions(error.to_string())
 }
 
@@ -78,7 +78,7 @@ pub fn fits<'a>(
 ) -> Result<(), BadOptions> {
     for ((order, setting), earlier) in orders.iter().zip(earlier) {
         if let Some(earlier) = earlier {
-            earlier.fits(order, bench(setting)).map_err(told)?;
+            earlier.fits(order, bench(setting)).map_err(|e| told(&e))?;
         }
     }
     Ok(())

@@ -52,6 +52,7 @@ impl Bed {
 
     /// What `headroom bench NAME --compress N --hami builtin --out DIR` would do, to be done in this process.
     pub async fn session(&self, name: &str, compress: f64, out: &Path) -> (Bench, Order) {
+        host::terminal::catch();
         let cache = Cache::open(Some(&self.path().join("cache"))).expect("a cache");
         let found = components::setup(&cache, None, &mut |_| {}).await;
         let found = found.expect("the components");
@@ -263,8 +264,10 @@ pub fn messages(output: &Output) -> String {
 fn components() -> &'static Path {
     static CACHE: OnceLock<PathBuf> = OnceLock::new();
     CACHE.get_or_init(|| {
+        // How a build goes on is seen; that all is ready need not be.
         let status = Command::new(HEADROOM)
             .arg("setup")
+            .stdout(Stdio::null())
             .status()
             .expect("headroom starts");
         assert!(status.success(), "headroom setup failed");

@@ -1,15 +1,14 @@
 //! How a set-up goes on, for a terminal or a log.
 
 use std::fmt;
-use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use host::errln;
+use host::{errln, terminal};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Prints how a set-up goes on: on a terminal one line that is overwritten, elsewhere plain lines.
 pub fn printed() -> impl FnMut(Progress) + Send {
-    let bar = std::io::stderr().is_terminal().then(|| {
+    let bar = terminal::watched().then(|| {
         let style = ProgressStyle::with_template("{wide_msg}");
         ProgressBar::new_spinner()
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))

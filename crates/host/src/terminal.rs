@@ -4,7 +4,8 @@
 //! In a crate's own tests the printed text belongs to the test, which shows it if it fails.
 
 use std::fmt::Arguments;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Prints a line to standard output. If nobody reads it, that is no error.
 #[macro_export]
@@ -30,11 +31,25 @@ macro_rules! errln {
     };
 }
 
+/// Set by [`catch`].
+static CAUGHT: AtomicBool = AtomicBool::new(false);
+
+/// From now on every crate prints the way that a test catches. For test programs that call several crates.
+pub fn catch() {
+    CAUGHT.store(true, Ordering::Relaxed);
+}
+
+/// Whether somebody watches standard error, so that a line may be overwritten.
+#[must_use]
+pub fn watched() -> bool {
+    !CAUGHT.load(Ordering::Relaxed) && io::stderr().is_terminal()
+}
+
 /// What [`outln!`] and [`out!`] do. `of_a_test`: the calling crate is built for its tests, which catch what `print!` prints
 /// and nothing else. Outside of a test `print!` would panic when nobody listens.
 #[allow(clippy::print_stdout)]
 pub fn to_stdout(of_a_test: bool, text: Arguments<'_>) {
-    if of_a_test {
+    if of_a_test || CAUGHT.load(Ordering::Relaxed) {
         print!("{text}");
     } else {
         let _ = io::stdout().write_fmt(text);
@@ -44,7 +59,7 @@ pub fn to_stdout(of_a_test: bool, text: Arguments<'_>) {
 /// What [`errln!`] does; as [`to_stdout`].
 #[allow(clippy::print_stderr)]
 pub fn to_stderr(of_a_test: bool, text: Arguments<'_>) {
-    if of_a_test {
+    if of_a_test || CAUGHT.load(Ordering::Relaxed) {
         eprint!("{text}");
     } else {
         let _ = io::stderr().write_fmt(text);

@@ -188,6 +188,15 @@ pub fn info(plan: &Plan) -> RunInfo {
     }
 }
 
+fn resumed() -> Resumed {
+    Resumed {
+        started: "2026-01-01T01:00:00Z".into(),
+        command: ["headroom", "bench", "regimes", "--resume", "out"]
+            .map(String::from)
+            .into(),
+    }
+}
+
 fn failed() -> FailedRun {
     FailedRun {
         arm: "default".into(),
@@ -243,12 +252,7 @@ pub fn full() -> Summary {
         headroom: "0.1.0".into(),
         experiment: "regimes".into(),
         started: "2026-01-01T00:00:00Z".into(),
-        resumed: vec![Resumed {
-            started: "2026-01-01T01:00:00Z".into(),
-            command: ["headroom", "bench", "regimes", "--resume", "out"]
-                .map(String::from)
-                .into(),
-        }],
+        resumed: vec![resumed()],
         command: vec!["bench".into(), "regimes".into()],
         hami: HamiSource {
             source: HamiKind::Builtin,

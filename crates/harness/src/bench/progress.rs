@@ -2,8 +2,7 @@
 //!
 //! In: [`Live`] snapshots. Out: lines on standard error. Standard output is for the final table.
 
-use host::errln;
-use std::io::IsTerminal;
+use host::{errln, terminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -31,7 +30,7 @@ impl Progress {
     pub fn new(plan: &Plan, expected_secs: f64) -> Self {
         let total = |team: &TenantPlan| team.groups().map(|g| g.count).sum();
         let totals: Vec<u32> = plan.tenants.iter().map(total).collect();
-        let screen = std::io::stderr().is_terminal().then(MultiProgress::new);
+        let screen = terminal::watched().then(MultiProgress::new);
         let bars = screen.as_ref().map(|screen| {
             let style = ProgressStyle::with_template("{wide_msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner());

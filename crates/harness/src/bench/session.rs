@@ -15,7 +15,7 @@ use plan::{Order, Plan};
 use results::run_folder::{Ended, FailedRun, RunSummary, Summary, WriteError};
 
 /// What happened in a session.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub enum News<'a> {
     /// A run came to its end, or was cut short by the user.
     Run {

@@ -79,7 +79,7 @@ pub fn untaken(path: &Path) -> Result<(), Taken> {
     let problem = match path.read_dir().map(|mut entries| entries.next().is_some()) {
         Ok(true) if path.join(files::SUMMARY).exists() => "it holds a session already",
         Ok(true) => "there are files in it",
-        Err(error) if error.kind() == ErrorKind::NotADirectory => "it is no folder",
+        Err(error) if error.kind() == ErrorKind::NotADirectory => "it is not a folder",
         _ => return Ok(()),
     };
     Err(Taken {
