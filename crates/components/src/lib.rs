@@ -97,26 +97,6 @@ impl Components {
         ]
     }
 
-    /// Kueue's CRD files, sorted.
-    ///
-    /// # Errors
-    /// When the folder has gone.
-    pub fn kueue_crd_files(&self) -> Result<Vec<PathBuf>, ComponentsError> {
-        let files = supplied::manifest_files(&self.kueue_manifests)
-            .map_err(ComponentsError::io(&self.kueue_manifests))?;
-        Ok(files
-            .iter()
-            .filter(|file| file.starts_with(supplied::CRDS))
-            .map(|file| self.kueue_manifests.join(file))
-            .collect())
-    }
-
-    /// The file with Kueue's webhook configurations.
-    #[must_use]
-    pub fn kueue_webhook_file(&self) -> PathBuf {
-        self.kueue_manifests.join(supplied::WEBHOOKS)
-    }
-
     /// A line for each program whose version is not the pinned one.
     #[must_use]
     pub fn mismatches(&self) -> Vec<String> {

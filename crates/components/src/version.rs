@@ -5,10 +5,9 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
-use super::child::ChildGroup;
+use super::child::{printed, run};
 
 /// What a program is said to be when it reports no version.
 pub const UNKNOWN: &str = "unknown";
@@ -116,23 +115,19 @@ pub(crate) async fn ask_for(
     path: &OsStr,
     patience: Duration,
 ) -> io::Result<Answer> {
-    let mut command = tokio::process::Command::new(program);
-    command
-        .arg(argument)
-        .env_clear()
-        .env("PATH", path)
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = ChildGroup::spawn(&mut command)?;
-    match tokio::time::timeout(patience, child.output()).await {
+    let command = duct::cmd(program, [argument])
+        .full_env([("PATH", path)])
+        .dir("/")
+        .stdin_null()
+        .stdout_capture()
+        .stderr_capture();
+    match tokio::time::timeout(patience, run(&command)).await {
         Err(_) => Ok(Answer::StillRunning),
         Ok(Err(error)) => Err(error),
-        Ok(Ok((status, output))) if status.success() => Ok(Answer::Said(output)),
-        Ok(Ok((status, output))) => Ok(Answer::Failed {
-            code: status.code(),
-            output,
+        Ok(Ok(output)) if output.status.success() => Ok(Answer::Said(printed(&output))),
+        Ok(Ok(output)) => Ok(Answer::Failed {
+            code: output.status.code(),
+            output: printed(&output),
         }),
     }
 }

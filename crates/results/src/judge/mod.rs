@@ -6,7 +6,6 @@
 
 mod binomial;
 mod figures;
-mod interval;
 mod landings;
 mod poisson;
 mod shape;
