@@ -91,7 +91,7 @@ impl Cache {
 
     /// Where real HAMi schedulers are looked for: `<this>/<any name>/scheduler`.
     #[must_use]
-    pub fn hami_folder(&self) -> PathBuf {
+    pub(crate) fn hami_folder(&self) -> PathBuf {
         self.folder.join("hami")
     }
 

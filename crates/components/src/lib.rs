@@ -4,6 +4,8 @@
 //! checksums ([`Components`], [`Hami`]), and what is missing or will disturb a run ([`doctor`]). Never starts a component other
 //! than to ask its version, and never leaves a half-made file where a later command would take it for a whole one.
 
+#![warn(unreachable_pub)]
+
 mod cache;
 mod child;
 mod doctor;
@@ -30,7 +32,7 @@ pub use doctor::{Check, Verdict, doctor};
 pub use error::ComponentsError;
 pub use hami::{Hami, HamiChoice, resolve_hami};
 pub use progress::Progress;
-pub use setup::{Report, estimate, setup};
+pub use setup::{estimate, setup};
 
 use stamp::Stamp;
 
@@ -99,7 +101,7 @@ impl Components {
 
     /// A line for each program whose version is not the pinned one.
     #[must_use]
-    pub fn mismatches(&self) -> Vec<String> {
+    pub(crate) fn mismatches(&self) -> Vec<String> {
         self.binaries()
             .iter()
             .filter(|binary| binary.version != binary.pinned_version)

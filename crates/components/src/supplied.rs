@@ -20,10 +20,11 @@ use super::stamp::{Stamp, StampFile};
 use super::{Components, Origin, version};
 
 /// Folders below `DIR` that may hold `crd/bases/*.yaml` and `webhook/manifests.yaml`.
-pub const MANIFEST_FOLDERS: [&str; 3] = ["kueue-manifests", "manifests", "config/components"];
+pub(crate) const MANIFEST_FOLDERS: [&str; 3] =
+    ["kueue-manifests", "manifests", "config/components"];
 
 /// Files in `DIR` that may be Kueue's release manifest, all objects in one file.
-pub const MANIFEST_FILES: [&str; 2] = ["kueue-manifests.yaml", "manifests.yaml"];
+pub(crate) const MANIFEST_FILES: [&str; 2] = ["kueue-manifests.yaml", "manifests.yaml"];
 
 /// Where the webhook configurations are within a folder of manifests.
 pub(crate) const WEBHOOKS: &str = "webhook/manifests.yaml";
