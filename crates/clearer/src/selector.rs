@@ -1,4 +1,7 @@
 //! Label selectors, in the syntax of `kubectl -l`.
+//!
+//! kube has the selector, its matching and its text form ([`Selector`]), and reads one out of an object (`LabelSelector`); it
+//! reads none out of a text. Only that is here.
 
 use kube::core::{Expression, Selector};
 

@@ -33,7 +33,6 @@ const LOCK_POLL: Duration = Duration::from_millis(200);
 pub struct Cache {
     folder: PathBuf,
     path: OsString,
-    go_env: Vec<(OsString, OsString)>,
 }
 
 impl Cache {
@@ -65,7 +64,6 @@ impl Cache {
         Ok(Self {
             folder,
             path: std::env::var_os("PATH").unwrap_or_default(),
-            go_env: Vec::new(),
         })
     }
 
@@ -79,16 +77,9 @@ impl Cache {
     }
 
     /// The same cache with another `PATH`, on which `go` is looked for.
-    #[must_use]
-    pub fn with_path(mut self, path: impl Into<OsString>) -> Self {
+    #[cfg(test)]
+    pub(crate) fn with_path(mut self, path: impl Into<OsString>) -> Self {
         self.path = path.into();
-        self
-    }
-
-    /// The same cache with a variable more in Go's environment.
-    #[must_use]
-    pub fn with_go_env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.go_env.push((name.into(), value.into()));
         self
     }
 
@@ -100,16 +91,12 @@ impl Cache {
 
     /// Where real HAMi schedulers are looked for: `<this>/<any name>/scheduler`.
     #[must_use]
-    pub fn hami_folder(&self) -> PathBuf {
+    pub(crate) fn hami_folder(&self) -> PathBuf {
         self.folder.join("hami")
     }
 
     pub(crate) fn search_path(&self) -> &OsStr {
         &self.path
-    }
-
-    pub(crate) fn go_env(&self) -> &[(OsString, OsString)] {
-        &self.go_env
     }
 
     pub(crate) fn component(&self, name: &str, key: &str) -> PathBuf {
@@ -365,7 +352,7 @@ mod tests {
         fs::create_dir_all(cache.build().join("work/kwok")).unwrap();
         fs::create_dir_all(cache.build().join("gocache")).unwrap();
         // A builder that outlived its set-up, and an unrelated process that has the number of one that did not.
-        let orphan = ChildGroup::spawn(tokio::process::Command::new("sleep").arg("600")).unwrap();
+        let orphan = ChildGroup::start(&duct::cmd("sleep", ["600"])).unwrap();
         let id = orphan.id();
 
         let lock = Lock::try_take(&cache).unwrap().unwrap();

@@ -1,16 +1,21 @@
-//! A program run to completion in a process group of its own, which goes away with its handle.
+//! A program run to its end in a process group of its own, which goes away with its handle.
 //!
-//! Dropping the handle (cancellation, error, panic) kills the whole group: `go build` has compilers below it.
+//! duct starts the program, captures what it prints and waits for it. The group is ours, because duct ends the programs that
+//! it started and not what those started (`go build` has compilers below it). So is the waiting: duct's blocks a thread that
+//! nobody can call back, so its handle is polled, and dropping the future (cancellation, error, panic) kills the group.
 
 use std::io;
-use std::process::ExitStatus;
+use std::os::unix::process::CommandExt as _;
+use std::process::Output;
 use std::time::{Duration, Instant};
 
+use duct::{Expression, Handle};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use tokio::io::AsyncReadExt as _;
-use tokio::process::{Child, Command};
+
+/// How often a running program is asked whether it has ended; the shortest of them needs 10 ms.
+const POLL: Duration = Duration::from_millis(5);
 
 /// How long a killed group may take to be gone; compilers die at once, unless the disk hangs.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -18,21 +23,25 @@ const GONE_WITHIN: Duration = Duration::from_secs(5);
 /// A child and everything it starts.
 #[derive(Debug)]
 pub(crate) struct ChildGroup {
-    child: Child,
+    handle: Handle,
     group: Pid,
     ended: bool,
 }
 
 impl ChildGroup {
-    /// Starts `command` as the leader of a new process group.
-    pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
-        let child = command.process_group(0).kill_on_drop(true).spawn()?;
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        // A child that was not waited for has an id, and Linux' ids fit into an i32.
+    /// Starts a command as the leader of a new process group.
+    pub(crate) fn start(command: &Expression) -> io::Result<Self> {
+        let command = command.before_spawn(|command| {
+            command.process_group(0);
+            Ok(())
+        });
+        let handle = command.unchecked().start()?;
+        let id = handle.pids().first().and_then(|id| i32::try_from(*id).ok());
+        // A command is one process, and Linux' ids fit into an i32.
         let group =
             Pid::from_raw(id.ok_or_else(|| io::Error::other("the child has no process id"))?);
         Ok(Self {
-            child,
+            handle,
             group,
             ended: false,
         })
@@ -43,37 +52,15 @@ impl ChildGroup {
         self.group.as_raw()
     }
 
-    /// Waits for the leader to end.
-    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        let status = self.child.wait().await?;
-        self.ended = true;
-        Ok(status)
-    }
-
-    /// Waits for the leader to end and collects what it printed: standard output, then standard error.
-    pub(crate) async fn output(&mut self) -> io::Result<(ExitStatus, String)> {
-        let (mut out, mut err) = (self.child.stdout.take(), self.child.stderr.take());
-        let mut printed = (Vec::new(), Vec::new());
-        let reads = async {
-            tokio::try_join!(
-                async {
-                    match &mut out {
-                        Some(out) => out.read_to_end(&mut printed.0).await,
-                        None => Ok(0),
-                    }
-                },
-                async {
-                    match &mut err {
-                        Some(err) => err.read_to_end(&mut printed.1).await,
-                        None => Ok(0),
-                    }
-                },
-            )
-        };
-        reads.await?;
-        let status = self.wait().await?;
-        printed.0.append(&mut printed.1);
-        Ok((status, String::from_utf8_lossy(&printed.0).into_owned()))
+    /// Waits for the leader to end, and for the end of what is captured of it.
+    pub(crate) async fn wait(&mut self) -> io::Result<Output> {
+        loop {
+            if let Some(output) = self.handle.try_wait()? {
+                self.ended = true;
+                return Ok(output.clone());
+            }
+            tokio::time::sleep(POLL).await;
+        }
     }
 }
 
@@ -81,14 +68,21 @@ impl Drop for ChildGroup {
     fn drop(&mut self) {
         if !self.ended {
             kill_group(self.group);
-            // Reap the leader: as a zombie it would keep the group alive.
-            let start = Instant::now();
-            while matches!(self.child.try_wait(), Ok(None)) && start.elapsed() < GONE_WITHIN {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            // duct reaps the leader when the handle is dropped, right after this.
             await_gone(self.group);
         }
     }
+}
+
+/// Runs a command to its end; dropping the future kills it.
+pub(crate) async fn run(command: &Expression) -> io::Result<Output> {
+    ChildGroup::start(command)?.wait().await
+}
+
+/// What a program printed: standard output, then standard error.
+pub(crate) fn printed(output: &Output) -> String {
+    let both = [output.stdout.as_slice(), &output.stderr].concat();
+    String::from_utf8_lossy(&both).into_owned()
 }
 
 /// Kills a process group.

@@ -1,13 +1,13 @@
 //! The Go compiler: which one, whether it is new enough, running it.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use tokio::process::Command;
+use duct::Expression;
 
 use super::cache::{Cache, Lock, find_on_path};
-use super::child::ChildGroup;
+use super::child::{ChildGroup, printed, run};
 use super::error::ComponentsError;
 use super::pins::Pin;
 use super::version::{self, Answer, Version};
@@ -73,12 +73,15 @@ impl Go {
 
     /// A `go` command in a component's module, with nothing of the user's settings that could change the result. Where modules
     /// come from (GOPROXY, GOMODCACHE and the like) stays the user's.
-    fn command(&self, cache: &Cache, module: &Path) -> Command {
-        let mut command = Command::new(&self.program);
-        command
-            .current_dir(module)
+    fn command(
+        &self,
+        cache: &Cache,
+        module: &Path,
+        args: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Expression {
+        duct::cmd(&self.program, args)
+            .dir(module)
             .env("PATH", cache.search_path())
-            .envs(cache.go_env().iter().map(|(name, value)| (name, value)))
             .env("GOCACHE", cache.build().join("gocache"))
             .env("GOTMPDIR", cache.build().join("tmp"))
             .env("GOFLAGS", "-mod=readonly")
@@ -90,8 +93,7 @@ impl Go {
             .env("CGO_ENABLED", "0")
             .env_remove("GOOS")
             .env_remove("GOARCH")
-            .stdin(Stdio::null());
-        command
+            .stdin_null()
     }
 
     /// Builds all programs of `pin` from its module in `module` into the folder `out`; Go's output goes to the build log.
@@ -105,30 +107,25 @@ impl Go {
     ) -> Result<(), ComponentsError> {
         let log = cache.build_log(pin.name);
         let file = File::create(&log).map_err(ComponentsError::io(&log))?;
-        let both = file.try_clone().map_err(ComponentsError::io(&log))?;
         // One program: name it, since Go would name it after the package. Several: Go names them, into the folder.
         let target = match pin.programs {
             [(_, name)] => out.join(name),
             _ => out.to_owned(),
         };
-        let mut command = self.command(cache, module);
-        command
-            .arg("build")
-            .args(pin.build_args())
-            .arg("-o")
-            .arg(target)
-            .args(pin.programs.iter().map(|(package, _)| package))
-            .stdout(file)
-            .stderr(both);
-        let mut child =
-            ChildGroup::spawn(&mut command).map_err(ComponentsError::io(&self.program))?;
+        let mut args: Vec<OsString> = vec!["build".into()];
+        args.extend(pin.build_args().into_iter().map(Into::into));
+        args.extend(["-o".into(), target.into()]);
+        args.extend(pin.programs.iter().map(|(package, _)| package.into()));
+        let command = self.command(cache, module, args);
+        let mut child = ChildGroup::start(&command.stderr_to_stdout().stdout_file(file))
+            .map_err(ComponentsError::io(&self.program))?;
         lock.note_builder(child.id())
             .map_err(ComponentsError::io(cache.build()))?;
-        let status = child
+        let output = child
             .wait()
             .await
             .map_err(ComponentsError::io(&self.program))?;
-        if status.success() {
+        if output.status.success() {
             return Ok(());
         }
         let output = fs::read(&log).map_err(ComponentsError::io(&log))?;
@@ -147,38 +144,25 @@ impl Go {
         pin: &Pin,
         module: &Path,
     ) -> Result<PathBuf, ComponentsError> {
-        let mut command = self.command(cache, module);
-        command
-            .args(["list", "-m", "-f", "{{.Dir}}", pin.module])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child =
-            ChildGroup::spawn(&mut command).map_err(ComponentsError::io(&self.program))?;
-        let (status, output) = child
-            .output()
+        let command = self.command(cache, module, ["list", "-m", "-f", "{{.Dir}}", pin.module]);
+        let output = run(&command.stdout_capture().stderr_capture())
             .await
             .map_err(ComponentsError::io(&self.program))?;
-        let folder = PathBuf::from(output.lines().next().unwrap_or_default());
-        if status.success() && folder.is_dir() {
+        let text = printed(&output);
+        let folder = PathBuf::from(text.lines().next().unwrap_or_default());
+        if output.status.success() && folder.is_dir() {
             return Ok(folder);
         }
         let log = cache.build_log(pin.name);
-        fs::write(&log, &output).map_err(ComponentsError::io(&log))?;
-        Err(failure(cache, pin.name, &output, log))
+        fs::write(&log, &text).map_err(ComponentsError::io(&log))?;
+        Err(failure(cache, pin.name, &text, log))
     }
 
     /// Whether a module is in Go's module cache; an unknown one counts as absent.
     pub(crate) async fn has_module(&self, cache: &Cache, pin: &Pin) -> bool {
-        let mut command = self.command(cache, cache.folder());
-        command
-            .args(["env", "GOMODCACHE"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let Ok(mut child) = ChildGroup::spawn(&mut command) else {
-            return false;
-        };
-        match child.output().await {
-            Ok((status, output)) if status.success() => Path::new(output.trim())
+        let command = self.command(cache, cache.folder(), ["env", "GOMODCACHE"]);
+        match run(&command.stdout_capture().stderr_null()).await {
+            Ok(output) if output.status.success() => Path::new(printed(&output).trim())
                 .join(format!("{}@{}", pin.module, pin.version()))
                 .is_dir(),
             _ => false,

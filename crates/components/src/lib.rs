@@ -4,6 +4,8 @@
 //! checksums ([`Components`], [`Hami`]), and what is missing or will disturb a run ([`doctor`]). Never starts a component other
 //! than to ask its version, and never leaves a half-made file where a later command would take it for a whole one.
 
+#![warn(unreachable_pub)]
+
 mod cache;
 mod child;
 mod doctor;
@@ -30,7 +32,7 @@ pub use doctor::{Check, Verdict, doctor};
 pub use error::ComponentsError;
 pub use hami::{Hami, HamiChoice, resolve_hami};
 pub use progress::{Progress, printed};
-pub use setup::{Report, estimate, setup};
+pub use setup::{estimate, setup};
 
 use stamp::Stamp;
 
@@ -97,29 +99,9 @@ impl Components {
         ]
     }
 
-    /// Kueue's CRD files, sorted.
-    ///
-    /// # Errors
-    /// When the folder has gone.
-    pub fn kueue_crd_files(&self) -> Result<Vec<PathBuf>, ComponentsError> {
-        let files = supplied::manifest_files(&self.kueue_manifests)
-            .map_err(ComponentsError::io(&self.kueue_manifests))?;
-        Ok(files
-            .iter()
-            .filter(|file| file.starts_with(supplied::CRDS))
-            .map(|file| self.kueue_manifests.join(file))
-            .collect())
-    }
-
-    /// The file with Kueue's webhook configurations.
-    #[must_use]
-    pub fn kueue_webhook_file(&self) -> PathBuf {
-        self.kueue_manifests.join(supplied::WEBHOOKS)
-    }
-
     /// A line for each program whose version is not the pinned one.
     #[must_use]
-    pub fn mismatches(&self) -> Vec<String> {
+    pub(crate) fn mismatches(&self) -> Vec<String> {
         self.binaries()
             .iter()
             .filter(|binary| binary.version != binary.pinned_version)

@@ -9,7 +9,7 @@ use super::version::Version;
 
 /// A Go module of which one or more programs are built.
 #[derive(Debug, Clone)]
-pub struct Pin {
+pub(crate) struct Pin {
     /// Name of its folder under `components/`.
     pub name: &'static str,
     /// The module whose version counts.
@@ -104,14 +104,14 @@ impl Pin {
     /// # Panics
     /// Never in a build that passed its tests: the embedded go.mod names its module.
     #[must_use]
-    pub fn version(&self) -> &'static str {
+    pub(crate) fn version(&self) -> &'static str {
         required_version(self.go_mod, self.module)
             .unwrap_or_else(|| panic!("components/{}/go.mod lacks {}", self.name, self.module))
     }
 
     /// The oldest Go that builds it: go.mod's `go` directive.
     #[must_use]
-    pub fn go_needed(&self) -> Version {
+    pub(crate) fn go_needed(&self) -> Version {
         self.go_mod
             .lines()
             .find_map(|line| line.strip_prefix("go "))
@@ -121,19 +121,19 @@ impl Pin {
 
     /// SHA-256 of go.sum, hex: with the version, the key under which it is cached.
     #[must_use]
-    pub fn sum_sha256(&self) -> String {
+    pub(crate) fn sum_sha256(&self) -> String {
         hex(&Sha256::digest(self.go_sum))
     }
 
     /// Name of its folder in the cache.
     #[must_use]
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         format!("{}-{}", self.version(), &self.sum_sha256()[..12])
     }
 
     /// The linker flags: no symbol table, and the version, since a module build knows nothing of tags.
     #[must_use]
-    pub fn ldflags(&self) -> String {
+    pub(crate) fn ldflags(&self) -> String {
         let version = self.version();
         let mut flags = "-s -w".to_owned();
         let mut set = |variable: &str, value: &str| {
@@ -156,7 +156,7 @@ impl Pin {
 
     /// Arguments of `go build` that do not depend on the machine; recorded, so that a change of them rebuilds.
     #[must_use]
-    pub fn build_args(&self) -> Vec<String> {
+    pub(crate) fn build_args(&self) -> Vec<String> {
         vec![
             "-trimpath".to_owned(),
             "-buildvcs=false".to_owned(),

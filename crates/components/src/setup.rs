@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_secs(1);
 const SPARE_MIB: u64 = 200;
 
 /// Someone to tell how it goes on.
-pub type Report<'a> = &'a mut (dyn FnMut(Progress) + Send);
+pub(crate) type Report<'a> = &'a mut (dyn FnMut(Progress) + Send);
 
 /// Finds every component in the cache and builds those that are missing or not what they were; or, with `supplied`, takes the
 /// programs in that folder.

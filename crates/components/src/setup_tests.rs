@@ -55,8 +55,9 @@ async fn builds_each_module_once_and_keeps_only_what_runs_need() {
             crate::stamp::sha256_of(&binary.path).unwrap()
         );
     }
-    assert_eq!(components.kueue_crd_files().unwrap().len(), 2);
-    assert!(components.kueue_webhook_file().is_file());
+    // Two CRDs and the webhook configurations.
+    let manifests = supplied::manifest_files(&components.kueue_manifests);
+    assert_eq!(manifests.unwrap().len(), 3);
     assert!(
         !components
             .kueue_manifests
@@ -128,7 +129,7 @@ async fn what_is_damaged_is_built_again_and_nothing_else() {
         ),
         (
             "kueue",
-            Box::new(|| fs::remove_file(built.kueue_webhook_file()).unwrap()),
+            Box::new(|| fs::remove_file(built.kueue_manifests.join(supplied::WEBHOOKS)).unwrap()),
         ),
         (
             "kubernetes",

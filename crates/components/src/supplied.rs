@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::cache::{Cache, Lock, is_executable, looks_like_a_program, remove};
@@ -19,10 +20,11 @@ use super::stamp::{Stamp, StampFile};
 use super::{Components, Origin, version};
 
 /// Folders below `DIR` that may hold `crd/bases/*.yaml` and `webhook/manifests.yaml`.
-pub const MANIFEST_FOLDERS: [&str; 3] = ["kueue-manifests", "manifests", "config/components"];
+pub(crate) const MANIFEST_FOLDERS: [&str; 3] =
+    ["kueue-manifests", "manifests", "config/components"];
 
 /// Files in `DIR` that may be Kueue's release manifest, all objects in one file.
-pub const MANIFEST_FILES: [&str; 2] = ["kueue-manifests.yaml", "manifests.yaml"];
+pub(crate) const MANIFEST_FILES: [&str; 2] = ["kueue-manifests.yaml", "manifests.yaml"];
 
 /// Where the webhook configurations are within a folder of manifests.
 pub(crate) const WEBHOOKS: &str = "webhook/manifests.yaml";
@@ -169,7 +171,11 @@ pub(crate) async fn find(
     let files = found.files().map_err(ComponentsError::io(&found.folder))?;
     let key = hex(&Sha256::digest(found.folder.as_os_str().as_encoded_bytes()));
     let memory = cache.supplied(&key[..12]);
-    let recipe = vec![found.folder.display().to_string()];
+    // With the layout: earlier versions took the release file apart into files of other names.
+    let recipe = vec![
+        found.folder.display().to_string(),
+        format!("{CRDS}/GROUP_PLURAL.yaml"),
+    ];
     let known = || {
         Stamp::read_valid(&memory, &recipe).filter(|stamp| {
             let known = stamp
@@ -236,21 +242,39 @@ async fn inspect(
     })
 }
 
-/// Takes the CRDs and webhook configurations out of Kueue's release manifest, into the layout of its source folder.
+/// Takes the CRDs and webhook configurations out of Kueue's release manifest, into the layout of its source folder, and undoes
+/// what kustomize did to them on the way into the release: whoever reads the folder reads one thing.
 fn split_release_file(file: &Path, into: &Path) -> Result<(), ComponentsError> {
     let unusable = |problem: &str| ComponentsError::BadSupplied {
         path: file.to_owned(),
         problem: problem.to_owned(),
     };
     let text = fs::read_to_string(file).map_err(|error| unusable(&error.to_string()))?;
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text)
+        .map_err(|error| unusable(&error.without_snippet().to_string().replace('\n', " ")))?;
     let (mut crds, mut webhooks) = (Vec::new(), Vec::new());
-    for document in text.split("\n---\n") {
-        let kind = document
-            .lines()
-            .find_map(|line| line.strip_prefix("kind: "));
-        match kind.map(str::trim) {
-            Some("CustomResourceDefinition") => crds.push(document),
+    for mut document in documents {
+        let name = document["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        match document["kind"].as_str() {
+            Some("CustomResourceDefinition") => {
+                // The API server takes no CRD of another name.
+                let (plural, group) = name
+                    .split_once('.')
+                    .filter(|_| !name.contains('/'))
+                    .ok_or_else(|| {
+                        unusable(&format!("a CRD is named {name:?}, not PLURAL.GROUP"))
+                    })?;
+                if let Some(spec) = document["spec"].as_object_mut() {
+                    spec.remove("conversion");
+                }
+                let file = Path::new(CRDS).join(format!("{group}_{plural}.yaml"));
+                crds.push((file, vec![document]));
+            }
             Some("MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
+                document["metadata"]["name"] = name.strip_prefix("kueue-").unwrap_or(&name).into();
                 webhooks.push(document);
             }
             _ => {}
@@ -261,17 +285,14 @@ fn split_release_file(file: &Path, into: &Path) -> Result<(), ComponentsError> {
             "it holds no CRD or no webhook configuration of Kueue",
         ));
     }
-    let named = crds.iter().enumerate().map(|(n, text)| {
-        (
-            Path::new(CRDS).join(format!("{n:02}.yaml")),
-            (*text).to_owned(),
-        )
-    });
-    for (name, text) in named.chain([(WEBHOOKS.into(), webhooks.join("\n---\n"))]) {
+    crds.push((WEBHOOKS.into(), webhooks));
+    for (name, documents) in crds {
         let path = into.join(name);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(ComponentsError::io(folder))?;
         }
+        let text = serde_saphyr::to_string_multiple(&documents)
+            .map_err(|error| unusable(&error.to_string()))?;
         fs::write(&path, text).map_err(ComponentsError::io(&path))?;
     }
     Ok(())

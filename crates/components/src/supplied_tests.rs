@@ -9,10 +9,92 @@ struct Bed {
     cache: Cache,
 }
 
-const RELEASE: &str = "apiVersion: v1\nkind: Namespace\n---\napiVersion: a/v1\nkind: CustomResourceDefinition\nmetadata:\n  \
-                       name: one\n---\nkind: CustomResourceDefinition\nmetadata:\n  name: two\n---\nkind: Deployment\nspec:\n  \
-                       kind: CustomResourceDefinition\n---\nkind: MutatingWebhookConfiguration\n---\nkind: \
-                       ValidatingWebhookConfiguration\n";
+/// Kueue's release file on a small scale: what kustomize makes of two CRDs, of both webhook configurations, and of objects that
+/// are not taken, one of which holds a CRD's text.
+const RELEASE: [&str; 6] = [
+    "apiVersion: v1
+kind: Namespace
+metadata:
+  labels:
+    control-plane: controller-manager
+  name: kueue-system
+",
+    r#"apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: workloads.kueue.x-k8s.io
+spec:
+  conversion:
+    strategy: Webhook
+    webhook:
+      clientConfig:
+        service:
+          name: kueue-webhook-service
+          namespace: kueue-system
+          path: /convert
+      conversionReviewVersions:
+      - v1
+  group: kueue.x-k8s.io
+  names:
+    kind: Workload
+    plural: workloads
+  versions:
+  - name: v1beta2
+    schema:
+      openAPIV3Schema:
+        description: |-
+          A list of rules, e.g.:
+
+          ---
+          kind: Namespace
+          ---
+
+          and what "on", 'off' and # stand for: all of it longer than the eighty columns at which lines are folded.
+        properties:
+          "on":
+            default: "0"
+            enum:
+            - "yes"
+            - "1e3"
+            - ""
+            maximum: 9007199254740993
+            pattern: ^([a-z]:\s*)?$
+"#,
+    "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: topologies.kueue.x-k8s.io
+spec:
+  group: kueue.x-k8s.io
+  names:
+    kind: Topology
+    plural: topologies
+",
+    "apiVersion: v1
+data:
+  crd.yaml: |
+    kind: CustomResourceDefinition
+    ---
+    kind: CustomResourceDefinition
+kind: ConfigMap
+metadata:
+  name: kueue-manager-config
+",
+    "apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata:
+  name: kueue-mutating-webhook-configuration
+webhooks:
+- name: mjob.kb.io
+",
+    "apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata:
+  name: kueue-validating-webhook-configuration
+webhooks:
+- name: vjob.kb.io
+",
+];
 
 /// A folder with every program, each of which notes that it was run and says the pinned version.
 fn bed() -> Bed {
@@ -25,7 +107,7 @@ fn bed() -> Bed {
             bed.program(name, pin.version());
         }
     }
-    fs::write(bed.dir().join("manifests.yaml"), RELEASE).unwrap();
+    fs::write(bed.dir().join("manifests.yaml"), RELEASE.join("---\n")).unwrap();
     bed
 }
 
@@ -154,21 +236,89 @@ async fn programs_are_asked_and_read_again_only_when_something_changed() {
     assert!(bed.asked() > asked);
 }
 
+/// The objects in a folder made of a release file, by the file they are in.
+fn read(folder: &Path) -> Vec<(PathBuf, Vec<Value>)> {
+    let files = manifest_files(folder).unwrap();
+    let read = |file: PathBuf| {
+        let text = fs::read_to_string(folder.join(&file)).unwrap();
+        (file, serde_saphyr::from_multiple(&text).unwrap())
+    };
+    files.into_iter().map(read).collect()
+}
+
+#[test]
+fn kueues_release_file_is_taken_apart_however_its_documents_are_set_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, into) = (folder.path().join("manifests.yaml"), folder.path());
+    let take_apart = |text: &str| {
+        let _ = fs::remove_dir_all(into.join("crd"));
+        fs::write(&file, text).unwrap();
+        split_release_file(&file, into).unwrap();
+        read(into)
+    };
+    let plain = RELEASE.join("---\n");
+
+    let [topologies, workloads, webhooks] = &take_apart(&plain)[..] else {
+        panic!("a CRD too many or too few");
+    };
+    // By these names the CRDs' reader knows what they define.
+    let at = |name: &str| Path::new(CRDS).join(name);
+    assert_eq!(topologies.0, at("kueue.x-k8s.io_topologies.yaml"));
+    assert_eq!(workloads.0, at("kueue.x-k8s.io_workloads.yaml"));
+    // As in Kueue's sources, where kustomize has added neither conversion nor prefix.
+    let mut workload: Value = serde_saphyr::from_str(RELEASE[1]).unwrap();
+    workload["spec"]
+        .as_object_mut()
+        .unwrap()
+        .remove("conversion");
+    assert_eq!(workloads.1, [workload]);
+    let names: Vec<_> = webhooks.1.iter().map(|w| &w["metadata"]["name"]).collect();
+    assert_eq!(
+        names,
+        [
+            "mutating-webhook-configuration",
+            "validating-webhook-configuration"
+        ]
+    );
+    // There the reader puts the conversion in.
+    let text = fs::read_to_string(into.join(&workloads.0)).unwrap();
+    assert_eq!(text.matches("\nspec:\n").count(), 1, "{text}");
+
+    let documents = plain.split_inclusive('\n');
+    let trailing = |line: &str| match line {
+        "---\n" => "---  \t\n".to_owned(),
+        _ => line.to_owned(),
+    };
+    for (variant, text) in [
+        ("marker first", format!("---\n{plain}")),
+        (
+            "comments first",
+            format!("# Kueue\n\n# v0.17.0\n---\n{plain}"),
+        ),
+        ("comments, no marker", format!("# Kueue\n{plain}")),
+        ("commented markers", RELEASE.join("--- # next\n")),
+        ("comments between", RELEASE.join("---\n# next\n\n")),
+        ("trailing whitespace", documents.map(trailing).collect()),
+        ("CRLF", plain.replace('\n', "\r\n")),
+        ("empty documents", RELEASE.join("---\n---\n# none\n---\n")),
+        ("a byte order mark", format!("\u{feff}{plain}")),
+        ("marked ends", RELEASE.join("...\n---\n") + "...\n"),
+        ("marker last", format!("{plain}---\n")),
+        ("no last newline", plain.trim_end().to_owned()),
+        ("directives", format!("%YAML 1.2\n---\n{plain}")),
+    ] {
+        let [a, b, c] = &take_apart(&text)[..] else {
+            panic!("{variant}");
+        };
+        assert_eq!([a, b, c], [topologies, workloads, webhooks], "{variant}");
+    }
+}
+
 #[tokio::test]
-async fn kueues_release_file_is_taken_apart_into_crds_and_webhooks() {
+async fn a_release_file_is_used_if_there_is_no_folder_and_refused_if_it_is_none() {
     let bed = bed();
     let (found, _) = bed.find().await.unwrap();
-    let crds: Vec<_> = found
-        .kueue_crd_files()
-        .unwrap()
-        .iter()
-        .map(|file| fs::read_to_string(file).unwrap())
-        .collect();
-    assert_eq!(crds.len(), 2);
-    assert!(crds[0].contains("name: one") && crds[1].contains("name: two"));
-    let webhooks = fs::read_to_string(found.kueue_webhook_file()).unwrap();
-    assert!(webhooks.contains("Mutating") && webhooks.contains("Validating"));
-    assert!(!webhooks.contains("Deployment"));
+    assert_eq!(manifest_files(&found.kueue_manifests).unwrap().len(), 3);
 
     // A folder laid out as Kueue's own sources goes before the release file.
     let folder = bed.dir().join("kueue-manifests");
@@ -178,8 +328,22 @@ async fn kueues_release_file_is_taken_apart_into_crds_and_webhooks() {
     fs::write(folder.join("webhook/manifests.yaml"), "").unwrap();
     let (found, _) = bed.find().await.unwrap();
     assert_eq!(found.kueue_manifests, folder.canonicalize().unwrap());
-
     fs::remove_dir_all(folder).unwrap();
-    fs::write(bed.dir().join("manifests.yaml"), "kind: Namespace\n").unwrap();
-    assert!(bed.refusal().await.contains("no CRD"));
+
+    for (text, problem) in [
+        ("kind: Namespace\n".to_owned(), "no CRD"),
+        ("kind: [\n".to_owned(), "manifests.yaml is not usable"),
+        (
+            RELEASE.join("---\n").replace("topologies.k", "../k"),
+            "a CRD is named",
+        ),
+        (
+            RELEASE.join("---\n").replace("topologies.k", "k/"),
+            "a CRD is named",
+        ),
+    ] {
+        fs::write(bed.dir().join("manifests.yaml"), text).unwrap();
+        let refusal = bed.refusal().await;
+        assert!(refusal.contains(problem), "{refusal}");
+    }
 }

@@ -12,18 +12,10 @@ pub(crate) fn script(path: &Path, body: &str) -> PathBuf {
     // executed ("text file busy").
     let temporary = path.with_extension("new");
     let text = format!("#!/bin/sh\n{body}\n");
-    let status = std::process::Command::new("sh")
-        .args([
-            "-c",
-            r#"printf %s "$1" > "$2" && chmod 755 "$2" && mv "$2" "$3""#,
-            "sh",
-            &text,
-        ])
-        .arg(&temporary)
-        .arg(path)
-        .status()
+    let write = r#"printf %s "$1" > "$2" && chmod 755 "$2" && mv "$2" "$3""#;
+    duct::cmd!("sh", "-c", write, "sh", text, temporary, path)
+        .run()
         .unwrap();
-    assert!(status.success());
     assert!(fs::metadata(path).unwrap().permissions().mode() & 0o100 != 0);
     path.to_owned()
 }

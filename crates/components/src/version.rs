@@ -5,20 +5,19 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
-use super::child::ChildGroup;
+use super::child::{printed, run};
 
 /// What a program is said to be when it reports no version.
-pub const UNKNOWN: &str = "unknown";
+pub(crate) const UNKNOWN: &str = "unknown";
 
 /// How long a program may take to print its version. They need 0.3 s; a loaded machine or a cold disk more.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Three numbers of a version; anything behind them is not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Version {
+pub(crate) struct Version {
     /// First number.
     pub major: u64,
     /// Second number.
@@ -36,7 +35,7 @@ impl fmt::Display for Version {
 impl Version {
     /// The first version in a text: two or three numbers joined by points, perhaps behind a `v` or `go`.
     #[must_use]
-    pub fn find(text: &str) -> Option<Self> {
+    pub(crate) fn find(text: &str) -> Option<Self> {
         Self::parse(version_word(text)?)
     }
 
@@ -77,7 +76,7 @@ fn version_word(text: &str) -> Option<&str> {
 
 /// The version in a program's output in the form `v1.2.3[-suffix]`.
 #[must_use]
-pub fn reported(output: &str) -> Option<String> {
+pub(crate) fn reported(output: &str) -> Option<String> {
     let word = version_word(output)?;
     let word = word.strip_prefix("go").unwrap_or(word);
     Some(format!("v{}", word.strip_prefix('v').unwrap_or(word)))
@@ -85,7 +84,7 @@ pub fn reported(output: &str) -> Option<String> {
 
 /// What became of a program that was asked for its version.
 #[derive(Debug)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// It ended with code 0 and printed this (standard output, then standard error).
     Said(String),
     /// It ended otherwise.
@@ -106,7 +105,7 @@ pub enum Answer {
 ///
 /// # Errors
 /// The operating system's, when the file is no program for this machine.
-pub async fn ask(program: &Path, argument: &str, path: &OsStr) -> io::Result<Answer> {
+pub(crate) async fn ask(program: &Path, argument: &str, path: &OsStr) -> io::Result<Answer> {
     ask_for(program, argument, path, PATIENCE).await
 }
 
@@ -116,23 +115,19 @@ pub(crate) async fn ask_for(
     path: &OsStr,
     patience: Duration,
 ) -> io::Result<Answer> {
-    let mut command = tokio::process::Command::new(program);
-    command
-        .arg(argument)
-        .env_clear()
-        .env("PATH", path)
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = ChildGroup::spawn(&mut command)?;
-    match tokio::time::timeout(patience, child.output()).await {
+    let command = duct::cmd(program, [argument])
+        .full_env([("PATH", path)])
+        .dir("/")
+        .stdin_null()
+        .stdout_capture()
+        .stderr_capture();
+    match tokio::time::timeout(patience, run(&command)).await {
         Err(_) => Ok(Answer::StillRunning),
         Ok(Err(error)) => Err(error),
-        Ok(Ok((status, output))) if status.success() => Ok(Answer::Said(output)),
-        Ok(Ok((status, output))) => Ok(Answer::Failed {
-            code: status.code(),
-            output,
+        Ok(Ok(output)) if output.status.success() => Ok(Answer::Said(printed(&output))),
+        Ok(Ok(output)) => Ok(Answer::Failed {
+            code: output.status.code(),
+            output: printed(&output),
         }),
     }
 }

@@ -16,7 +16,7 @@ use super::request::{annotation, init_count};
 
 /// What a pod holds.
 #[derive(Debug, Clone)]
-pub struct Reservation {
+pub(crate) struct Reservation {
     /// Namespace of the pod.
     pub namespace: String,
     /// Name of the pod.
@@ -30,7 +30,7 @@ pub struct Reservation {
 
 /// Nodes, reservations and quotas.
 #[derive(Debug, Default)]
-pub struct Accounts {
+pub(crate) struct Accounts {
     /// Registered nodes by name.
     pub nodes: HashMap<String, RegisteredNode>,
     /// Limits and use by namespace.
@@ -48,7 +48,7 @@ fn namespace(pod: &Pod) -> &str {
 
 impl Accounts {
     /// Nothing registered, nothing reserved.
-    pub fn new(quotas: Quotas) -> Self {
+    pub(crate) fn new(quotas: Quotas) -> Self {
         Self {
             quotas,
             ..Self::default()
@@ -56,13 +56,13 @@ impl Accounts {
     }
 
     /// All reservations, for metrics.
-    pub fn reservations(&self) -> impl Iterator<Item = &Reservation> {
+    pub(crate) fn reservations(&self) -> impl Iterator<Item = &Reservation> {
         self.reservations.values()
     }
 
     /// Reserves `devices` (already effective) for a pod. A pod with a reservation is moved, and does not count twice against
     /// its quota. A pod whose init containers have ended keeps its smaller reservation.
-    pub fn reserve(&mut self, pod: &Pod, node: &str, devices: PodDevices) {
+    pub(crate) fn reserve(&mut self, pod: &Pod, node: &str, devices: PodDevices) {
         if let Some(held) = self.reservations.get_mut(uid(pod)) {
             node.clone_into(&mut held.node);
             if !held.init_released {
@@ -82,14 +82,14 @@ impl Accounts {
     }
 
     /// Releases the reservation of the pod with this UID.
-    pub fn release(&mut self, uid: &str) {
+    pub(crate) fn release(&mut self, uid: &str) {
         if let Some(held) = self.reservations.remove(uid) {
             self.quotas.count(&held.namespace, &held.devices, -1);
         }
     }
 
     /// Handles a pod that the watch shows, new or changed.
-    pub fn saw_pod(&mut self, pod: &Pod, first_time: bool) {
+    pub(crate) fn saw_pod(&mut self, pod: &Pod, first_time: bool) {
         let Some(node) = annotation(&pod.metadata, names::ASSIGNED_NODE) else {
             return;
         };
@@ -111,7 +111,7 @@ impl Accounts {
     }
 
     /// Handles a pod that is gone.
-    pub fn lost_pod(&mut self, pod: &Pod) {
+    pub(crate) fn lost_pod(&mut self, pod: &Pod) {
         if annotation(&pod.metadata, names::ASSIGNED_NODE).is_some() {
             self.release(uid(pod));
         }
@@ -136,7 +136,7 @@ impl Accounts {
     }
 
     /// Every registered node's cards in use.
-    pub fn usage(&self) -> HashMap<String, NodeUse> {
+    pub(crate) fn usage(&self) -> HashMap<String, NodeUse> {
         let idle =
             |(name, node): (&String, &RegisteredNode)| (name.clone(), NodeUse::idle(name, node));
         let mut nodes: HashMap<String, NodeUse> = self.nodes.iter().map(idle).collect();

@@ -21,7 +21,7 @@ const MAX_RETRIES: u32 = 10;
 /// Why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
-pub struct CallError {
+pub(crate) struct CallError {
     /// The server's message, if there is one.
     pub message: String,
     /// HTTP status of the server's answer; `None` if there was none.
@@ -30,7 +30,7 @@ pub struct CallError {
 
 impl CallError {
     /// The object does not exist.
-    pub fn is_not_found(&self) -> bool {
+    pub(crate) fn is_not_found(&self) -> bool {
         self.code == Some(404)
     }
 }
@@ -52,7 +52,7 @@ impl From<kube::Error> for CallError {
 
 /// A client whose calls share one limit.
 #[derive(Debug)]
-pub struct Calls {
+pub(crate) struct Calls {
     client: Client,
     limiter: Limiter,
     timeout: Option<Duration>,
@@ -73,7 +73,7 @@ impl Calls {
     ///
     /// # Errors
     /// The configuration's credentials cannot be used.
-    pub fn connect(
+    pub(crate) fn connect(
         mut config: kube::Config,
         limiter: Limiter,
         timeout_secs: u64,
@@ -94,7 +94,7 @@ impl Calls {
     }
 
     /// The client itself, for watches.
-    pub fn unlimited(&self) -> kube::Client {
+    pub(crate) fn unlimited(&self) -> kube::Client {
         self.client.0.clone()
     }
 
@@ -142,19 +142,19 @@ impl Calls {
     }
 
     /// GET a node.
-    pub async fn get_node(&self, name: &str) -> Result<Node, CallError> {
+    pub(crate) async fn get_node(&self, name: &str) -> Result<Node, CallError> {
         let api = self.nodes();
         self.limited(|| api.get(name)).await
     }
 
     /// GET a pod.
-    pub async fn get_pod(&self, namespace: &str, name: &str) -> Result<Pod, CallError> {
+    pub(crate) async fn get_pod(&self, namespace: &str, name: &str) -> Result<Pod, CallError> {
         let api = self.pods(namespace);
         self.limited(|| api.get(name)).await
     }
 
     /// PATCH (merge) a node.
-    pub async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), CallError> {
+    pub(crate) async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), CallError> {
         let api = self.nodes();
         let patch = Patch::Merge(patch);
         let params = PatchParams::default();
@@ -163,7 +163,7 @@ impl Calls {
     }
 
     /// PATCH (merge) a pod.
-    pub async fn patch_pod(
+    pub(crate) async fn patch_pod(
         &self,
         namespace: &str,
         name: &str,
@@ -177,7 +177,7 @@ impl Calls {
     }
 
     /// POST a pod's binding.
-    pub async fn bind(
+    pub(crate) async fn bind(
         &self,
         namespace: &str,
         pod: &str,
@@ -192,14 +192,18 @@ impl Calls {
     }
 
     /// POST an event.
-    pub async fn create_event(&self, namespace: &str, event: &Event) -> Result<Event, CallError> {
+    pub(crate) async fn create_event(
+        &self,
+        namespace: &str,
+        event: &Event,
+    ) -> Result<Event, CallError> {
         let api = self.events(namespace);
         let params = PostParams::default();
         self.limited(|| api.create(&params, event)).await
     }
 
     /// PATCH (strategic) an event.
-    pub async fn patch_event(
+    pub(crate) async fn patch_event(
         &self,
         namespace: &str,
         name: &str,
@@ -233,6 +237,6 @@ fn retry_after(error: &kube::Error) -> Option<Duration> {
 }
 
 /// Locks a mutex. A panic elsewhere does not spoil its content, since every change is a single assignment.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -21,23 +21,23 @@ pub struct Args {
         default_value = "127.0.0.1:8080",
         value_name = "HOST:PORT"
     )]
-    pub http_bind: String,
+    pub(crate) http_bind: String,
     /// TLS certificate; the built-in extender serves plain HTTP only and refuses it.
     #[arg(long = "cert_file", default_value = "", value_name = "FILE")]
-    pub cert_file: String,
+    pub(crate) cert_file: String,
     /// TLS key; the built-in extender serves plain HTTP only and refuses it.
     #[arg(long = "key_file", default_value = "", value_name = "FILE")]
-    pub key_file: String,
+    pub(crate) key_file: String,
     /// Name that the events are reported under.
     #[arg(long = "scheduler-name", default_value = "", value_name = "NAME")]
-    pub scheduler_name: String,
+    pub(crate) scheduler_name: String,
     /// Which of the fitting nodes is chosen: binpack or spread; any other text means binpack, as in HAMi.
     #[arg(
         long = "node-scheduler-policy",
         default_value = "binpack",
         value_name = "POLICY"
     )]
-    pub node_scheduler_policy: String,
+    pub(crate) node_scheduler_policy: String,
     /// Which of a node's cards are chosen: binpack, spread, mutex, numa, topology-aware or a list of them; any other text
     /// means spread, as in HAMi.
     #[arg(
@@ -45,17 +45,17 @@ pub struct Args {
         default_value = "spread",
         value_name = "POLICY"
     )]
-    pub gpu_scheduler_policy: String,
+    pub(crate) gpu_scheduler_policy: String,
     /// Address to serve metrics on; an empty host means loopback (HAMi: every interface).
     #[arg(
         long = "metrics-bind-address",
         default_value = ":9395",
         value_name = "HOST:PORT"
     )]
-    pub metrics_bind_address: String,
+    pub(crate) metrics_bind_address: String,
     /// Register only the nodes with these labels.
     #[arg(long = "node-label-selector", value_delimiter = ',', value_parser = label, value_name = "KEY=VALUE")]
-    pub node_label_selector: Vec<(String, String)>,
+    pub(crate) node_label_selector: Vec<(String, String)>,
     /// Calls per second to the API server, all calls together; 0 means 5, below 0 means no limit.
     #[arg(
         long = "kube-qps",
@@ -63,7 +63,7 @@ pub struct Args {
         allow_negative_numbers = true,
         value_name = "N"
     )]
-    pub kube_qps: f32,
+    pub(crate) kube_qps: f32,
     /// How many calls may exceed --kube-qps at once.
     #[arg(
         long = "kube-burst",
@@ -71,37 +71,37 @@ pub struct Args {
         allow_negative_numbers = true,
         value_name = "N"
     )]
-    pub kube_burst: i64,
+    pub(crate) kube_burst: i64,
     /// Seconds that a call to the API server may take; 0 means no limit.
     #[arg(long = "kube-timeout", default_value_t = 0, value_name = "SECS")]
-    pub kube_timeout: u64,
+    pub(crate) kube_timeout: u64,
     /// Age at which a node lock expires, such as 5m or 90s.
     #[arg(long = "node-lock-timeout", default_value = "5m", value_parser = duration, value_name = "DURATION")]
-    pub node_lock_timeout: Duration,
+    pub(crate) node_lock_timeout: Duration,
     /// How long a member of a pod group waits for a contended node lock; 0s: not at all.
     #[arg(long = "node-lock-retry-timeout", default_value = "28s", value_parser = duration, value_name = "DURATION")]
-    pub node_lock_retry_timeout: Duration,
+    pub(crate) node_lock_retry_timeout: Duration,
     /// Register nodes only while kube-scheduler on this host holds its Lease.
     #[arg(long = "leader-elect", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value = "false", value_parser = go_bool, value_name = "BOOL")]
-    pub leader_elect: bool,
+    pub(crate) leader_elect: bool,
     /// Name of kube-scheduler's Lease.
     #[arg(
         long = "leader-elect-resource-name",
         default_value = "",
         value_name = "NAME"
     )]
-    pub leader_elect_resource_name: String,
+    pub(crate) leader_elect_resource_name: String,
     /// Namespace of kube-scheduler's Lease.
     #[arg(
         long = "leader-elect-resource-namespace",
         default_value = "",
         value_name = "NAMESPACE"
     )]
-    pub leader_elect_resource_namespace: String,
+    pub(crate) leader_elect_resource_namespace: String,
     /// HAMi's device file, of which the `nvidia` block is read.
     #[arg(long = "device-config-file", value_name = "FILE")]
-    pub device_config_file: PathBuf,
+    pub(crate) device_config_file: PathBuf,
     /// Log verbosity: 4 shows each decision, 5 each card.
     #[arg(
         short = 'v',
@@ -110,15 +110,15 @@ pub struct Args {
         allow_negative_numbers = true,
         value_name = "N"
     )]
-    pub verbosity: i32,
+    pub(crate) verbosity: i32,
     /// Flags that are accepted and ignored.
     #[command(flatten)]
-    pub ignored: Ignored,
+    pub(crate) ignored: Ignored,
 }
 
 /// Flags of HAMi that the built-in extender does not need.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Ignored {
+pub(crate) struct Ignored {
     /// Accepted and ignored.
     #[arg(long = "profiling", hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     profiling: Option<String>,

@@ -21,7 +21,7 @@ const GROUP_RETRY: Duration = Duration::from_millis(100);
 
 impl Extender {
     /// Answers `/bind`.
-    pub async fn bind(&self, args: BindArgs) -> BindResult {
+    pub(crate) async fn bind(&self, args: BindArgs) -> BindResult {
         let Some(pod) = self.pods.get(&args.pod_namespace, &args.pod_name) else {
             lock(&self.accounts).release(&args.pod_uid);
             return BindResult {

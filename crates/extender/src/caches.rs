@@ -18,11 +18,11 @@ use super::api::lock;
 
 /// Objects by namespace and name.
 #[derive(Debug)]
-pub struct Cache<K>(Mutex<HashMap<String, Arc<K>>>);
+pub(crate) struct Cache<K>(Mutex<HashMap<String, Arc<K>>>);
 
 /// A change that a watch showed.
 #[derive(Debug)]
-pub enum Change<K> {
+pub(crate) enum Change<K> {
     /// Not known before.
     Added(Arc<K>),
     /// Known before as the first of the two.
@@ -43,17 +43,17 @@ impl<K> Default for Cache<K> {
 
 impl<K> Cache<K> {
     /// The newest known object.
-    pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
+    pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         lock(&self.0).get(&key(namespace, name)).cloned()
     }
 
     /// All known objects.
-    pub fn all(&self) -> Vec<Arc<K>> {
+    pub(crate) fn all(&self) -> Vec<Arc<K>> {
         lock(&self.0).values().cloned().collect()
     }
 
     /// Stores an object under its key.
-    pub fn put(&self, key: String, object: Arc<K>) -> Change<K> {
+    pub(crate) fn put(&self, key: String, object: Arc<K>) -> Change<K> {
         match lock(&self.0).insert(key, object.clone()) {
             None => Change::Added(object),
             Some(old) => Change::Updated(old, object),
@@ -75,7 +75,7 @@ impl<K> Cache<K> {
 
 /// Keeps a cache up to date for ever, and says once that it is complete. The watcher resumes a broken watch, and what was
 /// missed meanwhile comes as changes.
-pub async fn follow<K>(
+pub(crate) async fn follow<K>(
     api: Api<K>,
     cache: Arc<Cache<K>>,
     complete: oneshot::Sender<()>,

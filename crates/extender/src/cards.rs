@@ -15,7 +15,7 @@ const MIG: &str = "mig";
 /// A card as its node reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
 #[serde(default)]
-pub struct Card {
+pub(crate) struct Card {
     /// UUID.
     pub id: String,
     /// Index among the node's cards.
@@ -40,11 +40,11 @@ pub struct Card {
 }
 
 /// Link scores between cards: from UUID to UUID.
-pub type PairScores = HashMap<String, HashMap<String, i64>>;
+pub(crate) type PairScores = HashMap<String, HashMap<String, i64>>;
 
 /// A node's report.
 #[derive(Debug, Clone)]
-pub struct RegisteredNode {
+pub(crate) struct RegisteredNode {
     /// The node when its cards were last read.
     pub node: Arc<Node>,
     /// Its cards, in reported order.
@@ -57,7 +57,7 @@ pub struct RegisteredNode {
 ///
 /// # Errors
 /// The node has no such annotation, reports no card, or reports in a form that HAMi v2.10 does not read.
-pub fn of_node(node: &Arc<Node>) -> Result<RegisteredNode, String> {
+pub(crate) fn of_node(node: &Arc<Node>) -> Result<RegisteredNode, String> {
     let text = annotation(&node.metadata, names::NODE_REGISTER)
         .ok_or_else(|| format!("no annotation {}", names::NODE_REGISTER))?;
     let mut cards: Vec<Card> =
@@ -101,7 +101,7 @@ fn pair_scores(text: &str) -> Result<PairScores, String> {
 
 /// A card and how much of it is in use.
 #[derive(Debug, Clone)]
-pub struct CardUse {
+pub(crate) struct CardUse {
     /// The card.
     pub card: Card,
     /// Pods on it.
@@ -128,7 +128,7 @@ impl From<&Card> for CardUse {
 
 impl CardUse {
     /// Adds a share in use.
-    pub fn take(&mut self, slots: i32, mem_mib: i32, cores: i32) {
+    pub(crate) fn take(&mut self, slots: i32, mem_mib: i32, cores: i32) {
         self.used += slots;
         self.used_mem_mib += mem_mib;
         self.used_cores += cores;
@@ -137,7 +137,7 @@ impl CardUse {
 
 /// A node's cards in use.
 #[derive(Debug, Clone)]
-pub struct NodeUse {
+pub(crate) struct NodeUse {
     /// The node's name.
     pub name: String,
     /// Its cards, in the order in which the card policy last sorted them.
@@ -150,7 +150,7 @@ pub struct NodeUse {
 
 impl NodeUse {
     /// A node with no card in use.
-    pub fn idle(name: &str, node: &RegisteredNode) -> Self {
+    pub(crate) fn idle(name: &str, node: &RegisteredNode) -> Self {
         let cordoned =
             annotation(&node.node.metadata, names::NODE_CORDONED_CARDS).unwrap_or_default();
         Self {
@@ -170,7 +170,7 @@ fn list(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a pod's lists of wanted and refused values accept a card that `matches`. A blank list requires nothing.
-pub fn admitted(
+pub(crate) fn admitted(
     wanted: Option<&str>,
     refused: Option<&str>,
     matches: impl Fn(&str) -> bool,

@@ -70,7 +70,7 @@ struct Seen {
 
 /// Remembers the events that were sent.
 #[derive(Debug)]
-pub struct Correlator {
+pub(crate) struct Correlator {
     similar: Recent<Similar>,
     seen: Recent<Seen>,
     spam: Recent<Bucket>,
@@ -78,7 +78,7 @@ pub struct Correlator {
 
 /// An event to send: it is counted up if there is a `patch`, otherwise created.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The whole event.
     pub event: Event,
     /// The change if it exists already.
@@ -112,7 +112,7 @@ fn equal_key(event: &Event) -> String {
 
 impl Correlator {
     /// Nothing sent yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             similar: Recent::new(),
             seen: Recent::new(),
@@ -121,7 +121,7 @@ impl Correlator {
     }
 
     /// What to do about an event.
-    pub fn correlate(&mut self, event: Event, now: Instant) -> Option<Outcome> {
+    pub(crate) fn correlate(&mut self, event: Event, now: Instant) -> Option<Outcome> {
         let spam_key = subject(&event);
         let (event, key) = self.combine(event, now);
         let outcome = self.count(event, key);
@@ -178,7 +178,7 @@ impl Correlator {
     }
 
     /// Remembers an event as the API server has it now.
-    pub fn stored(&mut self, event: &Event) {
+    pub(crate) fn stored(&mut self, event: &Event) {
         self.remember(equal_key(event), event);
     }
 

@@ -14,7 +14,7 @@ struct DeviceFile {
 /// device plugin or the webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
 #[serde(default)]
-pub struct Nvidia {
+pub(crate) struct Nvidia {
     /// Resource that counts cards.
     #[serde(rename = "resourceCountName")]
     pub count: String,
@@ -42,7 +42,7 @@ pub struct Nvidia {
 ///
 /// # Errors
 /// The file cannot be read, is no YAML, or has no `nvidia` block.
-pub fn read(path: &Path) -> anyhow::Result<Nvidia> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Nvidia> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read device config {}", path.display()))?;
     parse(&text).with_context(|| format!("device config {}", path.display()))

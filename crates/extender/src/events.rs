@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// What happened to a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// A node was found.
     FilteringSucceed,
     /// None was found, or the decision could not be written.
@@ -44,14 +44,14 @@ impl Reason {
 
 /// Accepts events without making the caller wait.
 #[derive(Debug)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     component: String,
     queue: mpsc::Sender<Event>,
 }
 
 impl Recorder {
     /// Starts the writer; `component` is the name that events carry.
-    pub fn start(calls: Arc<Calls>, component: &str) -> Self {
+    pub(crate) fn start(calls: Arc<Calls>, component: &str) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
         tokio::spawn(write_all(calls, waiting));
         Self {
@@ -61,7 +61,7 @@ impl Recorder {
     }
 
     /// Records what happened to a pod.
-    pub fn record(&self, pod: &Pod, reason: Reason, message: &str) {
+    pub(crate) fn record(&self, pod: &Pod, reason: Reason, message: &str) {
         let (kind, reason) = reason.texts();
         tracing::debug!(pod = pod.metadata.name, reason, "{message}");
         if self
@@ -75,7 +75,13 @@ impl Recorder {
 }
 
 /// An event about a pod that happened now.
-pub fn new_event(pod: &Pod, component: &str, kind: &str, reason: &str, message: &str) -> Event {
+pub(crate) fn new_event(
+    pod: &Pod,
+    component: &str,
+    kind: &str,
+    reason: &str,
+    message: &str,
+) -> Event {
     let now = Timestamp::now();
     // Events carry whole seconds.
     let stamp = Timestamp::from_second(now.as_second()).map(Time).ok();

@@ -24,7 +24,7 @@ type Decision = (Vec<Candidate>, HashMap<String, String>);
 
 impl Extender {
     /// Answers `/filter`.
-    pub async fn filter(&self, args: FilterArgs) -> FilterResult {
+    pub(crate) async fn filter(&self, args: FilterArgs) -> FilterResult {
         let Some(pod) = args.pod else {
             return FilterResult::failed("no pod in the request");
         };

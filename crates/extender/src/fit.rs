@@ -12,10 +12,10 @@ use super::request::{self, CardRequest, NO_PERCENT, annotation};
 use super::{names, policy, topology};
 
 /// The node has fewer cards than one container asks for.
-pub const TOO_FEW_CARDS: &str = "NodeInsufficientDevice";
+pub(crate) const TOO_FEW_CARDS: &str = "NodeInsufficientDevice";
 
 /// The context in which a pod is tried on a node.
-pub struct Trial<'a> {
+pub(crate) struct Trial<'a> {
     /// The pod.
     pub pod: &'a Pod,
     /// Its card policy.
@@ -74,7 +74,7 @@ impl Trial<'_> {
     ///
     /// # Errors
     /// The reasons, as `3/8 CardInsufficientMemory, 5/8 CardNotHealth`.
-    pub fn choose(
+    pub(crate) fn choose(
         &self,
         cards: &[&CardUse],
         request: &CardRequest,

@@ -22,7 +22,7 @@ use super::wire::{BindResult, FilterResult};
 const MAX_REQUEST_BYTES: usize = 1024 * 1024;
 
 /// The routes that kube-scheduler and a kubelet use.
-pub fn routes(extender: Arc<Extender>) -> Router {
+pub(crate) fn routes(extender: Arc<Extender>) -> Router {
     Router::new()
         .route("/filter", post(filter))
         .route("/bind", post(bind))

@@ -12,7 +12,7 @@ use super::caches::Change;
 
 /// What a change of the Lease means.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Turn {
+pub(crate) enum Turn {
     /// This host was just elected.
     Elected,
     /// This host lost it.
@@ -21,7 +21,7 @@ pub enum Turn {
 
 /// Follows one Lease.
 #[derive(Debug)]
-pub struct Leader {
+pub(crate) struct Leader {
     host: String,
     namespace: String,
     name: String,
@@ -30,7 +30,7 @@ pub struct Leader {
 
 impl Leader {
     /// `host` is the beginning that the holder's identity must have.
-    pub fn new(host: &str, namespace: &str, name: &str) -> Self {
+    pub(crate) fn new(host: &str, namespace: &str, name: &str) -> Self {
         Self {
             host: host.to_owned(),
             namespace: namespace.to_owned(),
@@ -53,7 +53,7 @@ impl Leader {
     }
 
     /// Handles a Lease that the watch showed.
-    pub fn saw(&self, change: &Change<Lease>, now: Instant) -> Option<Turn> {
+    pub(crate) fn saw(&self, change: &Change<Lease>, now: Instant) -> Option<Turn> {
         let (Change::Added(lease) | Change::Updated(_, lease) | Change::Removed(lease)) = change;
         if !self.is_watched(lease) {
             return None;
@@ -69,7 +69,7 @@ impl Leader {
     }
 
     /// Whether the Lease is held from this host and was renewed within its duration.
-    pub fn is_leader(&self, now: Instant) -> bool {
+    pub(crate) fn is_leader(&self, now: Instant) -> bool {
         lock(&self.seen).as_ref().is_some_and(|(lease, at)| {
             let secs = lease
                 .spec

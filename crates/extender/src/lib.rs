@@ -21,6 +21,8 @@
 //! | the two questions of kube-scheduler | [`filter`], [`bind`], [`node_lock`], [`wire`], [`http`] |
 //! | events and metrics | [`correlator`], [`events`], [`metrics`] |
 
+#![warn(unreachable_pub)]
+
 mod accounts;
 mod api;
 mod args;

@@ -10,7 +10,7 @@ use super::api::lock;
 
 /// Tokens at an instant. Below zero, callers are already waiting for tokens.
 #[derive(Debug)]
-pub struct Bucket {
+pub(crate) struct Bucket {
     per_sec: f64,
     burst: f64,
     tokens: f64,
@@ -19,7 +19,7 @@ pub struct Bucket {
 
 impl Bucket {
     /// A full bucket.
-    pub fn new(per_sec: f64, burst: u32, now: Instant) -> Self {
+    pub(crate) fn new(per_sec: f64, burst: u32, now: Instant) -> Self {
         let burst = f64::from(burst);
         Self {
             per_sec,
@@ -36,7 +36,7 @@ impl Bucket {
     }
 
     /// Reserves a token and says how long it takes until that exists.
-    pub fn reserve(&mut self, now: Instant) -> Duration {
+    pub(crate) fn reserve(&mut self, now: Instant) -> Duration {
         self.refill(now);
         self.tokens -= 1.0;
         if self.tokens >= 0.0 {
@@ -47,7 +47,7 @@ impl Bucket {
     }
 
     /// Takes a token if there is one.
-    pub fn try_take(&mut self, now: Instant) -> bool {
+    pub(crate) fn try_take(&mut self, now: Instant) -> bool {
         self.refill(now);
         let there = self.tokens >= 1.0;
         if there {
@@ -59,14 +59,14 @@ impl Bucket {
 
 /// The limit that all calls of the process share.
 #[derive(Debug)]
-pub struct Limiter(Option<Mutex<Bucket>>);
+pub(crate) struct Limiter(Option<Mutex<Bucket>>);
 
 impl Limiter {
     /// `qps` 0 means client-go's default (5 per second, 10 at once); below 0 means no limit.
     ///
     /// # Errors
     /// A rate without a burst would never let a call pass.
-    pub fn new(qps: f32, burst: i64) -> anyhow::Result<Self> {
+    pub(crate) fn new(qps: f32, burst: i64) -> anyhow::Result<Self> {
         let (qps, burst) = if qps == 0.0 {
             (5.0, if burst == 0 { 10 } else { burst })
         } else {
@@ -89,7 +89,7 @@ impl Limiter {
     }
 
     /// Waits for this caller's turn.
-    pub async fn wait(&self) {
+    pub(crate) async fn wait(&self) {
         let Some(bucket) = &self.0 else { return };
         let delay = lock(bucket).reserve(Instant::now());
         if !delay.is_zero() {

@@ -18,7 +18,7 @@ use super::server::Extender;
 const BYTES_PER_MIB: f64 = 1024.0 * 1024.0;
 
 /// The route that a scraper uses.
-pub fn routes(extender: Arc<Extender>) -> Router {
+pub(crate) fn routes(extender: Arc<Extender>) -> Router {
     Router::new()
         .route("/metrics", get(scrape))
         .with_state(extender)

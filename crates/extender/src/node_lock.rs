@@ -24,7 +24,7 @@ const PAUSE_JITTER: f64 = 0.5;
 
 /// Why a lock was not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum LockError {
+pub(crate) enum LockError {
     /// Another pod holds it.
     #[error("node {node} {how}: node lock contention")]
     Contended {
@@ -50,14 +50,14 @@ pub enum LockError {
 
 impl LockError {
     /// Whether another pod holds the lock.
-    pub fn is_contention(&self) -> bool {
+    pub(crate) fn is_contention(&self) -> bool {
         matches!(self, Self::Contended { .. })
     }
 }
 
 /// A pod as the lock names it.
 #[derive(Debug, Clone, Copy)]
-pub struct Holder<'a> {
+pub(crate) struct Holder<'a> {
     /// Its namespace.
     pub namespace: &'a str,
     /// Its name.
@@ -98,7 +98,7 @@ fn go_duration(duration: Duration) -> String {
 
 /// Locks of all nodes.
 #[derive(Debug)]
-pub struct NodeLocks {
+pub(crate) struct NodeLocks {
     timeout: Duration,
     // Within this process one caller at a time changes a node's lock.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
@@ -106,7 +106,7 @@ pub struct NodeLocks {
 
 impl NodeLocks {
     /// `timeout` is the age at which a lock may be taken over.
-    pub fn new(timeout: Duration) -> Self {
+    pub(crate) fn new(timeout: Duration) -> Self {
         Self {
             timeout,
             turns: Mutex::default(),
@@ -114,7 +114,7 @@ impl NodeLocks {
     }
 
     /// Forgets a node that is gone.
-    pub fn forget(&self, node: &str) {
+    pub(crate) fn forget(&self, node: &str) {
         lock(&self.turns).remove(node);
     }
 
@@ -129,7 +129,7 @@ impl NodeLocks {
     ///
     /// # Errors
     /// Another pod holds it, or a call failed.
-    pub async fn take(
+    pub(crate) async fn take(
         &self,
         calls: &Calls,
         name: &str,
@@ -214,7 +214,7 @@ impl NodeLocks {
     ///
     /// # Errors
     /// A call failed.
-    pub async fn release(
+    pub(crate) async fn release(
         &self,
         calls: &Calls,
         name: &str,

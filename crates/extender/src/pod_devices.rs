@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// A share of a card.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Share {
+pub(crate) struct Share {
     /// The card.
     pub uuid: String,
     /// Memory in MiB.
@@ -17,10 +17,10 @@ pub struct Share {
 }
 
 /// Shares by device type, then by container.
-pub type PodDevices = BTreeMap<String, Vec<Vec<Share>>>;
+pub(crate) type PodDevices = BTreeMap<String, Vec<Vec<Share>>>;
 
 /// The annotation's text for one device type.
-pub fn encode(device_type: &str, containers: &[Vec<Share>]) -> String {
+pub(crate) fn encode(device_type: &str, containers: &[Vec<Share>]) -> String {
     let mut text = String::new();
     for shares in containers {
         for share in shares {
@@ -40,7 +40,7 @@ pub fn encode(device_type: &str, containers: &[Vec<Share>]) -> String {
 ///
 /// # Errors
 /// A card has fewer than four fields, or its memory or cores are no number.
-pub fn decode(text: &str) -> Result<Vec<Vec<Share>>, String> {
+pub(crate) fn decode(text: &str) -> Result<Vec<Vec<Share>>, String> {
     let share = |text: &str| {
         let fields: Vec<&str> = text.split(',').collect();
         let [uuid, _device_type, mem, cores, ..] = fields.as_slice() else {
@@ -69,7 +69,7 @@ pub fn decode(text: &str) -> Result<Vec<Vec<Share>>, String> {
 
 /// What a pod really takes of each card. Init containers run one after the other, so the largest of their shares counts. The
 /// other containers run at once, so their shares add up. The larger of the two is taken.
-pub fn collapse(devices: &PodDevices, init_containers: usize) -> PodDevices {
+pub(crate) fn collapse(devices: &PodDevices, init_containers: usize) -> PodDevices {
     effective(devices, |card, share, index| {
         if index < init_containers {
             card.peak(share);
@@ -80,7 +80,7 @@ pub fn collapse(devices: &PodDevices, init_containers: usize) -> PodDevices {
 }
 
 /// What a pod takes once its init containers have ended.
-pub fn without_init(devices: &PodDevices, init_containers: usize) -> PodDevices {
+pub(crate) fn without_init(devices: &PodDevices, init_containers: usize) -> PodDevices {
     effective(devices, |card, share, index| {
         if index >= init_containers {
             card.add(share);

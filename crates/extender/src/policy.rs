@@ -8,21 +8,21 @@ use super::names;
 use super::request::{CardRequest, NO_PERCENT, Weights};
 
 /// Use the most used cards.
-pub const BINPACK: &str = "binpack";
+pub(crate) const BINPACK: &str = "binpack";
 /// Use the least used cards.
-pub const SPREAD: &str = "spread";
+pub(crate) const SPREAD: &str = "spread";
 /// Choose cards by their links.
-pub const TOPOLOGY: &str = "topology-aware";
+pub(crate) const TOPOLOGY: &str = "topology-aware";
 /// Use idle cards only.
-pub const MUTEX: &str = "mutex";
+pub(crate) const MUTEX: &str = "mutex";
 /// Sort by NUMA node.
-pub const NUMA: &str = "numa";
+pub(crate) const NUMA: &str = "numa";
 
 /// Factor on every score (HAMi's value).
-pub const SCALE: f32 = 10.0;
+pub(crate) const SCALE: f32 = 10.0;
 
 /// Whether a comma-separated policy names this one.
-pub fn contains(policy: &str, name: &str) -> bool {
+pub(crate) fn contains(policy: &str, name: &str) -> bool {
     policy.split(',').any(|part| part.trim() == name)
 }
 
@@ -32,7 +32,7 @@ pub fn contains(policy: &str, name: &str) -> bool {
     clippy::cast_precision_loss,
     reason = "HAMi scores in 32-bit floats; ties must fall as they do there"
 )]
-pub fn score(card: &mut CardUse, request: &CardRequest, weights: Weights) {
+pub(crate) fn score(card: &mut CardUse, request: &CardRequest, weights: Weights) {
     let whole = &card.card;
     if whole.count == 0 || whole.cores == 0 || whole.mem_mib == 0 {
         card.score = 0.0;
@@ -55,7 +55,7 @@ pub fn score(card: &mut CardUse, request: &CardRequest, weights: Weights) {
 }
 
 /// Sorts a node's cards for a policy.
-pub fn sort(cards: &mut [CardUse], policy: &str, numa_bind: bool) {
+pub(crate) fn sort(cards: &mut [CardUse], policy: &str, numa_bind: bool) {
     if policy.contains(',') || policy == NUMA {
         let chain = chain(policy, numa_bind);
         cards.sort_by(|a, b| {

@@ -1,7 +1,11 @@
-//! Kubernetes quantities as whole numbers, the way HAMi reads them.
+//! Kubernetes quantities as whole numbers, the way HAMi reads them: as Go's `Quantity.AsInt64` does, which takes `1.5k` and
+//! refuses `1000m`.
+//!
+//! No crate serves. `kube_quantity` 0.9 reads the number as a double, so that counts beyond 2⁵³ change, takes `M` for 0, and
+//! does not say how it was written (`1000m`); `k8s_quantity_parser` 0.1 needs a k8s-openapi of 2022, whose type is another.
 
 /// The quantity's value; `None` if it is not a whole number (`0.5`, `100m`) or is too large.
-pub fn whole(text: &str) -> Option<i64> {
+pub(crate) fn whole(text: &str) -> Option<i64> {
     let text = text.trim();
     let suffix_at = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')))

@@ -12,7 +12,7 @@ use super::{names, quantity};
 
 /// One resource in one namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Quota {
+pub(crate) struct Quota {
     /// Taken by pods.
     pub used: i64,
     /// The limit; `None` if there is none.
@@ -21,7 +21,7 @@ pub struct Quota {
 
 /// Limits and use by namespace, then by resource.
 #[derive(Debug, Default)]
-pub struct Quotas {
+pub(crate) struct Quotas {
     memory: String,
     cores: String,
     memory_factor: i64,
@@ -30,7 +30,7 @@ pub struct Quotas {
 
 impl Quotas {
     /// Quotas of these two resources.
-    pub fn new(memory: &str, cores: &str, memory_factor: i32) -> Self {
+    pub(crate) fn new(memory: &str, cores: &str, memory_factor: i32) -> Self {
         Self {
             memory: memory.to_owned(),
             cores: cores.to_owned(),
@@ -55,7 +55,7 @@ impl Quotas {
     }
 
     /// Replaces the limits of a quota object's old state by those of its new one. Either may be missing.
-    pub fn replace(&mut self, old: Option<&ResourceQuota>, new: Option<&ResourceQuota>) {
+    pub(crate) fn replace(&mut self, old: Option<&ResourceQuota>, new: Option<&ResourceQuota>) {
         for (quota, keep) in [(old, false), (new, true)] {
             let Some(quota) = quota else { continue };
             let namespace = quota.metadata.namespace.clone().unwrap_or_default();
@@ -68,7 +68,7 @@ impl Quotas {
     }
 
     /// Adds a pod's devices (`sign` 1) or subtracts them (`sign` -1).
-    pub fn count(&mut self, namespace: &str, devices: &PodDevices, sign: i64) {
+    pub(crate) fn count(&mut self, namespace: &str, devices: &PodDevices, sign: i64) {
         let (mem, cores) = totals(devices);
         for (resource, amount) in [(&self.memory, mem), (&self.cores, cores)] {
             if !resource.is_empty() && devices.contains_key(names::NVIDIA) {
@@ -80,7 +80,7 @@ impl Quotas {
     }
 
     /// Whether a pod that takes these devices stays within its namespace's limits.
-    pub fn fits(&self, namespace: &str, devices: &PodDevices) -> bool {
+    pub(crate) fn fits(&self, namespace: &str, devices: &PodDevices) -> bool {
         let Some(resources) = self.namespaces.get(namespace) else {
             return true;
         };
@@ -95,7 +95,7 @@ impl Quotas {
     }
 
     /// Everything known, for metrics.
-    pub fn all(&self) -> impl Iterator<Item = (&str, &str, Quota)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str, Quota)> {
         self.namespaces.iter().flat_map(|(namespace, resources)| {
             resources
                 .iter()

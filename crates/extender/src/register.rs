@@ -28,7 +28,7 @@ const DATE_TIME: &str = "%Y-%m-%d %H:%M:%S";
 
 /// The state of registration. Filters wait for it.
 #[derive(Debug, Default)]
-pub struct Registration {
+pub(crate) struct Registration {
     /// A round has ended since this process was last elected.
     pub synced: bool,
     /// Cards in use at the end of the last round, for metrics.
@@ -39,14 +39,14 @@ pub struct Registration {
 
 impl Registration {
     /// Forgets a node that is gone.
-    pub fn forget(&mut self, node: &str) {
+    pub(crate) fn forget(&mut self, node: &str) {
         self.overview.remove(node);
         self.reported.remove(node);
     }
 }
 
 /// Runs rounds for ever.
-pub async fn run(extender: Arc<Extender>) {
+pub(crate) async fn run(extender: Arc<Extender>) {
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + PERIOD, PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
@@ -189,7 +189,7 @@ async fn withdraw(extender: &Extender, node: &str) {
 
 /// Waits until a round has ended; `false` if the caller gave up before. A caller that gives up during a round is served all
 /// the same after it, since HAMi does not check its caller while it waits for the lock.
-pub async fn wait_synced(
+pub(crate) async fn wait_synced(
     extender: &Extender,
     gave_up: &tokio_util::sync::CancellationToken,
 ) -> bool {

@@ -9,11 +9,11 @@ use super::device_config::Nvidia;
 use super::{names, quantity};
 
 /// The percentage that means "none given".
-pub const NO_PERCENT: i32 = 101;
+pub(crate) const NO_PERCENT: i32 = 101;
 
 /// What one container asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CardRequest {
+pub(crate) struct CardRequest {
     /// Distinct cards.
     pub cards: i32,
     /// Memory on each card in MiB; 0 leaves it to `mem_percent`.
@@ -25,7 +25,7 @@ pub struct CardRequest {
 }
 
 /// A request for each container, init containers first; `None` for a container that asks for no card.
-pub fn of_pod(pod: &Pod, nvidia: &Nvidia) -> Vec<Option<CardRequest>> {
+pub(crate) fn of_pod(pod: &Pod, nvidia: &Nvidia) -> Vec<Option<CardRequest>> {
     let Some(spec) = &pod.spec else {
         return Vec::new();
     };
@@ -36,7 +36,7 @@ pub fn of_pod(pod: &Pod, nvidia: &Nvidia) -> Vec<Option<CardRequest>> {
 }
 
 /// The number of init containers. They come first in all lists by container.
-pub fn init_count(pod: &Pod) -> usize {
+pub(crate) fn init_count(pod: &Pod) -> usize {
     pod.spec
         .as_ref()
         .and_then(|spec| spec.init_containers.as_ref())
@@ -44,7 +44,7 @@ pub fn init_count(pod: &Pod) -> usize {
 }
 
 /// Whether a container other than an init container asks for cards. Only then does a bind take the node lock.
-pub fn wants_node_lock(pod: &Pod, nvidia: &Nvidia) -> bool {
+pub(crate) fn wants_node_lock(pod: &Pod, nvidia: &Nvidia) -> bool {
     let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
     containers
         .into_iter()
@@ -93,7 +93,7 @@ fn of_container(container: &Container, nvidia: &Nvidia) -> Option<CardRequest> {
 }
 
 /// An annotation of an object; empty text counts as given.
-pub fn annotation<'a>(
+pub(crate) fn annotation<'a>(
     metadata: &'a k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
     key: &str,
 ) -> Option<&'a str> {
@@ -101,24 +101,24 @@ pub fn annotation<'a>(
 }
 
 /// The card policy for a pod: its own, else that of the process.
-pub fn gpu_policy<'a>(pod: &'a Pod, default: &'a str) -> &'a str {
+pub(crate) fn gpu_policy<'a>(pod: &'a Pod, default: &'a str) -> &'a str {
     annotation(&pod.metadata, names::GPU_POLICY).unwrap_or(default)
 }
 
 /// The node policy for a pod: its own, else that of the process.
-pub fn node_policy<'a>(pod: &'a Pod, default: &'a str) -> &'a str {
+pub(crate) fn node_policy<'a>(pod: &'a Pod, default: &'a str) -> &'a str {
     annotation(&pod.metadata, names::NODE_POLICY).unwrap_or(default)
 }
 
 /// Whether a pod wants all of a container's cards on one NUMA node.
-pub fn numa_bind(pod: &Pod) -> bool {
+pub(crate) fn numa_bind(pod: &Pod) -> bool {
     let value = annotation(&pod.metadata, names::NUMA_BIND);
     value.is_some_and(|value| matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True"))
 }
 
 /// Weights of the three parts of a card's score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Weights {
+pub(crate) struct Weights {
     /// Weight of shares in use.
     pub slot: i64,
     /// Weight of cores in use.
@@ -131,7 +131,7 @@ pub struct Weights {
 ///
 /// # Errors
 /// The annotation is not `slot=N,core=N,memory=N` with whole numbers from 0, of which one is above 0.
-pub fn weights(pod: &Pod) -> Result<Weights, String> {
+pub(crate) fn weights(pod: &Pod) -> Result<Weights, String> {
     let Some(text) = annotation(&pod.metadata, names::SCORING_WEIGHTS) else {
         return Ok(Weights {
             slot: 1,

@@ -14,7 +14,7 @@ use super::{names, policy};
 
 /// A node that fits.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// The node's name.
     pub node: String,
     /// Its use before the pod, by HAMi's formula.
@@ -24,7 +24,7 @@ pub struct Candidate {
 }
 
 /// What a pod asks for, and by which policy.
-pub struct Demand<'a> {
+pub(crate) struct Demand<'a> {
     /// The pod.
     pub pod: &'a Pod,
     /// Requests by container, init containers first.
@@ -63,7 +63,7 @@ impl Demand<'_> {
     ///
     /// # Errors
     /// Why the node does not fit.
-    pub fn try_node(&self, node: &NodeUse) -> Result<Candidate, String> {
+    pub(crate) fn try_node(&self, node: &NodeUse) -> Result<Candidate, String> {
         let (init, apps) = self
             .requests
             .split_at(request::init_count(self.pod).min(self.requests.len()));
@@ -150,7 +150,7 @@ impl Demand<'_> {
     }
 
     /// Tries the pod on every node: the nodes that fit, in any order, and why the others do not fit.
-    pub fn try_nodes<'n>(
+    pub(crate) fn try_nodes<'n>(
         &self,
         nodes: impl IntoIterator<Item = &'n NodeUse>,
     ) -> (Vec<Candidate>, HashMap<String, String>) {
@@ -169,7 +169,7 @@ impl Demand<'_> {
 
 /// Sorts the nodes that fit; the best one is last. The order of equal nodes is random, since HAMi tries nodes in parallel and
 /// keeps them in the order in which they finish. Text other than spread means binpack.
-pub fn rank(candidates: &mut [Candidate], node_policy: &str, rng: &mut impl rand::Rng) {
+pub(crate) fn rank(candidates: &mut [Candidate], node_policy: &str, rng: &mut impl rand::Rng) {
     use rand::seq::SliceRandom as _;
     candidates.shuffle(rng);
     candidates.sort_by(|a, b| {
@@ -183,7 +183,9 @@ pub fn rank(candidates: &mut [Candidate], node_policy: &str, rng: &mut impl rand
 }
 
 /// How many nodes lack what, for events. Reasons that are not counted by card have no entry.
-pub fn failures_by_reason(failed: &HashMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
+pub(crate) fn failures_by_reason(
+    failed: &HashMap<String, String>,
+) -> BTreeMap<String, BTreeSet<String>> {
     let mut by_reason: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (node, reasons) in failed {
         for reason in reasons.split(", ") {

@@ -28,7 +28,7 @@ use super::{http, metrics};
 
 /// Settings that do not change while the process runs.
 #[derive(Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Resource names and defaults.
     pub nvidia: Nvidia,
     /// Node policy for pods that name none.
@@ -42,7 +42,7 @@ pub struct Settings {
 
 impl Settings {
     /// Whether a node has the required labels.
-    pub fn registers(&self, node: &Node) -> bool {
+    pub(crate) fn registers(&self, node: &Node) -> bool {
         let labels = node.metadata.labels.as_ref();
         self.selector
             .iter()
@@ -52,7 +52,7 @@ impl Settings {
 
 /// The state of the process.
 #[derive(Debug)]
-pub struct Extender {
+pub(crate) struct Extender {
     /// Settings from the command line.
     pub settings: Settings,
     /// Calls to the API server.
@@ -82,7 +82,7 @@ impl Extender {
     ///
     /// # Errors
     /// Settings that make no sense, an unreadable device file, or credentials that cannot be used.
-    pub fn new(args: &Args, config: kube::Config) -> anyhow::Result<Self> {
+    pub(crate) fn new(args: &Args, config: kube::Config) -> anyhow::Result<Self> {
         let nvidia = device_config::read(&args.device_config_file)?;
         let limiter = Limiter::new(args.kube_qps, args.kube_burst)?;
         let calls = Arc::new(Calls::connect(config, limiter, args.kube_timeout)?);
@@ -122,12 +122,12 @@ impl Extender {
     }
 
     /// Whether the caches are complete.
-    pub fn is_started(&self) -> bool {
+    pub(crate) fn is_started(&self) -> bool {
         self.started.load(Ordering::Acquire)
     }
 
     /// Whether this process registers nodes: always, unless it follows a Lease.
-    pub fn is_leader(&self) -> bool {
+    pub(crate) fn is_leader(&self) -> bool {
         self.leader
             .as_ref()
             .is_none_or(|leader| leader.is_leader(Instant::now()))

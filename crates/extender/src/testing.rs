@@ -10,7 +10,7 @@ use super::args::Args;
 use super::device_config::Nvidia;
 
 /// The device file that the harness writes.
-pub fn nvidia() -> Nvidia {
+pub(crate) fn nvidia() -> Nvidia {
     Nvidia {
         count: "nvidia.com/gpu".to_owned(),
         memory: "nvidia.com/gpumem".to_owned(),
@@ -23,7 +23,7 @@ pub fn nvidia() -> Nvidia {
 }
 
 /// A pod `team/job` with these containers.
-pub fn pod(containers: &Value) -> Pod {
+pub(crate) fn pod(containers: &Value) -> Pod {
     let pod = json!({
         "metadata": { "namespace": "team", "name": "job", "uid": "u1" },
         "spec": { "containers": containers },
@@ -32,18 +32,18 @@ pub fn pod(containers: &Value) -> Pod {
 }
 
 /// A pod that asks for cards in one container.
-pub fn card_pod(limits: &Value) -> Pod {
+pub(crate) fn card_pod(limits: &Value) -> Pod {
     pod(&json!([{ "name": "main", "resources": { "limits": limits } }]))
 }
 
 /// A node whose device plugin reported this.
-pub fn node(name: &str, register: &str) -> Arc<Node> {
+pub(crate) fn node(name: &str, register: &str) -> Arc<Node> {
     let node = json!({ "metadata": { "name": name, "annotations": { "hami.io/node-nvidia-register": register } } });
     Arc::new(serde_json::from_value(node).unwrap())
 }
 
 /// The report of a node of eight RTX 4090, four on each NUMA node.
-pub fn eight_cards(node: &str) -> String {
+pub(crate) fn eight_cards(node: &str) -> String {
     let cards: Vec<Value> = (0..8)
         .map(|index| {
             json!({
@@ -56,7 +56,7 @@ pub fn eight_cards(node: &str) -> String {
 }
 
 /// A command line with these flags and a device file.
-pub fn args(flags: &[&str]) -> Result<Args, clap::Error> {
+pub(crate) fn args(flags: &[&str]) -> Result<Args, clap::Error> {
     #[derive(Parser)]
     struct Command {
         #[command(flatten)]

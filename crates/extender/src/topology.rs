@@ -5,7 +5,7 @@ use super::pod_devices::Share;
 
 /// For one card: the one with the worst links, so that well-linked cards stay free. For several: the best-linked set. Of equal
 /// ones the first.
-pub fn choose(fitting: Vec<Share>, wanted: usize, links: &PairScores) -> Vec<Share> {
+pub(crate) fn choose(fitting: Vec<Share>, wanted: usize, links: &PairScores) -> Vec<Share> {
     let score = |from: &Share, to: &Share| {
         links
             .get(&from.uuid)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A list of whole nodes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Nodes {
+pub(crate) struct Nodes {
     /// The nodes.
     #[serde(default)]
     pub items: Vec<Node>,
@@ -16,7 +16,7 @@ pub struct Nodes {
 /// A question to `/filter`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct FilterArgs {
+pub(crate) struct FilterArgs {
     /// The pod to place.
     pub pod: Option<Pod>,
     /// Whole nodes, from a caller that does not use the extender's cache (as Cluster Autoscaler).
@@ -30,7 +30,7 @@ pub struct FilterArgs {
 /// An answer of `/filter`.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct FilterResult {
+pub(crate) struct FilterResult {
     /// Whole nodes that fit, for a caller that sent whole nodes.
     pub nodes: Option<Nodes>,
     /// Names of the nodes that fit. HAMi returns one.
@@ -45,7 +45,7 @@ pub struct FilterResult {
 
 impl FilterResult {
     /// An answer with only an error.
-    pub fn failed(error: impl Into<String>) -> Self {
+    pub(crate) fn failed(error: impl Into<String>) -> Self {
         Self {
             error: error.into(),
             ..Self::default()
@@ -57,7 +57,7 @@ impl FilterResult {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 #[derive(Default)]
-pub struct BindArgs {
+pub(crate) struct BindArgs {
     /// The pod's name.
     pub pod_name: String,
     /// The pod's namespace.
@@ -72,7 +72,7 @@ pub struct BindArgs {
 /// An answer of `/bind`.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct BindResult {
+pub(crate) struct BindResult {
     /// The error; empty if there is none.
     pub error: String,
 }

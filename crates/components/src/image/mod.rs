@@ -100,18 +100,6 @@ impl fmt::Display for Progress {
     }
 }
 
-/// The scheduler of `reference` if an earlier fetch left it in `cache` intact; asks nobody.
-///
-/// A tag answers with what it meant when it was fetched from the same registry.
-#[must_use]
-pub fn cached_scheduler(
-    reference: &ImageRef,
-    registry: &Registry,
-    cache: &Path,
-) -> Option<FetchedHami> {
-    Store::new(cache).lookup(reference, registry)
-}
-
 /// Fetches the scheduler of `reference` into `cache`, or finds it there.
 ///
 /// A digest that is in the cache is taken without asking; a tag is always asked for, because tags move, and only when

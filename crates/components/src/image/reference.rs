@@ -65,13 +65,13 @@ impl ImageRef {
 
     /// The tag, if one was given.
     #[must_use]
-    pub fn tag(&self) -> Option<&str> {
+    pub(crate) fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
     /// The digest (`sha256:` and 64 hexadecimal digits), if one was given or is pinned.
     #[must_use]
-    pub fn digest(&self) -> Option<&str> {
+    pub(crate) fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }
 

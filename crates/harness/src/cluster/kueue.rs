@@ -223,7 +223,7 @@ fn read_crds(manifests: &Path, port: u16, ca: &str) -> Result<Vec<Crd>, ClusterE
                 detail: detail.to_owned(),
             };
             let mut text = fs::read_to_string(file).map_err(ClusterError::file("read", file))?;
-            // Files are named `<group>_<plural>.yaml` by their generator.
+            // So named by their generator, and by what takes a release file apart (`components::supplied`).
             let plural = file
                 .file_stem()
                 .and_then(|stem| stem.to_str()?.split_once('_'))

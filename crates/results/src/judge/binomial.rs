@@ -1,39 +1,24 @@
 //! Exact binomial intervals.
 
-use super::interval::{TAIL, bisect};
+use statrs::distribution::{Beta, ContinuousCDF as _};
+
+/// What is left to each side of a two-sided 95 % interval.
+pub(super) const TAIL: f64 = 0.025;
 
 /// The two-sided 95 % interval of Clopper and Pearson (1934) for a share of which `count` of `of` were seen: the shares
 /// under which neither so many nor so few would be a chance of less than 2.5 %. Nothing seen allows every share.
 #[must_use]
 pub fn interval(count: u32, of: u32) -> (f64, f64) {
-    let low = match count {
-        0 => 0.0,
-        _ => bisect(1.0, |share| at_least(count, of, share) < TAIL),
+    // The chance of at least `successes` at a share is the beta distribution of that share. No share is in question where
+    // either parameter is 0: then statrs has no distribution, and the end is that of the range.
+    let share = |successes: u32, failures: u32, chance: f64| {
+        let beta = Beta::new(f64::from(successes), f64::from(failures)).ok()?;
+        Some(beta.inverse_cdf(chance))
     };
-    let high = if count >= of {
-        1.0
-    } else {
-        // At most `count` is the complement of at least one more.
-        bisect(1.0, |share| 1.0 - at_least(count + 1, of, share) > TAIL)
-    };
+    let failures = of.saturating_sub(count);
+    let low = share(count, failures + 1, TAIL).unwrap_or(0.0);
+    let high = share(count + 1, failures, 1.0 - TAIL).unwrap_or(1.0);
     (low, high)
-}
-
-/// Probability of at least `count` of `of` at a share strictly between 0 and 1.
-fn at_least(count: u32, of: u32, share: f64) -> f64 {
-    // In logarithms: the terms of some hundred requests leave the range of doubles.
-    let mut ln_choose = 0.0;
-    let mut sum = 0.0;
-    for k in 0..=of {
-        if k > 0 {
-            ln_choose += (f64::from(of - k + 1) / f64::from(k)).ln();
-        }
-        if k >= count {
-            let ln = ln_choose + f64::from(k) * share.ln() + f64::from(of - k) * (-share).ln_1p();
-            sum += ln.exp();
-        }
-    }
-    sum.min(1.0)
 }
 
 #[cfg(test)]

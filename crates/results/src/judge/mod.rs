@@ -6,7 +6,6 @@
 
 mod binomial;
 mod evictions;
-mod interval;
 mod metrics;
 mod placements;
 mod poisson;

@@ -1,32 +1,20 @@
 //! Exact intervals of counts.
 
-use super::interval::{TAIL, bisect};
+use statrs::distribution::{ContinuousCDF as _, Gamma};
+
+use super::binomial::TAIL;
 
 /// The two-sided 95 % interval of Garwood (1936) for the expected number of independent events of which `count` were seen:
 /// the expectations under which neither so many nor so few would be a chance of less than 2.5 %.
 #[must_use]
 pub fn interval(count: u32) -> (f64, f64) {
-    // Both ends are within ten standard deviations and a few events more.
-    let most = f64::from(count) + 10.0 * f64::from(count).sqrt() + 20.0;
-    let low = match count {
-        0 => 0.0,
-        _ => bisect(most, |mean| 1.0 - at_most(count - 1, mean) < TAIL),
+    // The chance of at least `events` at an expectation is the gamma distribution of that expectation. For no events statrs
+    // has no distribution, and none need be expected.
+    let mean = |events: u32, chance: f64| {
+        let gamma = Gamma::new(f64::from(events), 1.0);
+        gamma.map_or(0.0, |gamma| gamma.inverse_cdf(chance))
     };
-    (low, bisect(most, |mean| at_most(count, mean) > TAIL))
-}
-
-/// Probability of at most `count` events where `mean` are expected.
-fn at_most(count: u32, mean: f64) -> f64 {
-    // In logarithms: the terms of some hundred events leave the range of doubles.
-    let mut ln_factorial = 0.0;
-    let mut sum = 0.0;
-    for k in 0..=count {
-        if k > 0 {
-            ln_factorial += f64::from(k).ln();
-        }
-        sum += (f64::from(k) * mean.ln() - mean - ln_factorial).exp();
-    }
-    sum.min(1.0)
+    (mean(count, TAIL), mean(count + 1, 1.0 - TAIL))
 }
 
 #[cfg(test)]
