@@ -180,7 +180,7 @@ impl<'a> Going<'a> {
     /// Takes up a run that came to its end, or was cut short by the user.
     fn take(&mut self, done: Done) -> Result<(), WriteError> {
         if done.summary.came_to_its_end() {
-            self.judged.push(Judged::new(&done.summary, &done.records));
+            self.judged.push(done.judged);
         }
         if let Some(soak) = &mut self.soak {
             let zero_secs = done.zero.saturating_duration_since(self.started);
