@@ -8,6 +8,7 @@ use super::expect::{Expect, Metric, Published, Shape};
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::host::Host;
+use super::old::{Hint, modernise};
 use super::overrides::{Overrides, options};
 use super::tree::{self, Node};
 use super::{Plan, decode, minutes, resolve, run_secs, source};
@@ -34,6 +35,8 @@ pub struct Experiment {
     /// What it says about the command that runs it.
     pub host: Host,
     /// The file as errors name it.
+    /// Words of an older headroom that its file uses.
+    pub hints: Vec<Hint>,
     source: String,
     tree: Node,
 }
@@ -165,7 +168,8 @@ impl Arm {
 impl Experiment {
     /// Parses and checks an experiment. `source` is how errors name it.
     pub(super) fn from_text(source: &str, text: &str) -> Result<Self, PlanError> {
-        let tree = tree::parse(source, text)?;
+        let mut tree = tree::parse(source, text)?;
+        let hints = modernise(&mut tree);
         let doc: Document = decode::decode(&tree)?;
         let check = Check { tree: &tree };
         check.name("name", &doc.name)?;
