@@ -55,7 +55,11 @@ pub(super) fn modernise(document: &mut Node) -> Vec<Hint> {
 }
 
 fn clearer(document: &mut Node, hints: &mut Vec<Hint>) {
-    for entry in document.get_mut("clearer").into_iter().flat_map(Node::entries_mut) {
+    for entry in document
+        .get_mut("clearer")
+        .into_iter()
+        .flat_map(Node::entries_mut)
+    {
         rename(entry, "stops", "evicts", hints);
     }
 }
@@ -103,15 +107,16 @@ mod tests {
         ("figure: landed_right", "metric: placed_right"),
         ("figure: bound_p95_secs", "metric: bind_latency_p95_secs"),
         ("figure: not_landed_right", "metric: not_placed_right"),
-        ("figure: landed_elsewhere_share", "metric: placed_elsewhere_share"),
+        (
+            "figure: landed_elsewhere_share",
+            "metric: placed_elsewhere_share",
+        ),
         ("figure: makespan_secs", "metric: makespan_secs"),
     ];
 
     const TODAY: &str = "\
+name: old-words
 title: Old words
-cluster:
-  groups:
-    - { name: all, nodes: 2 }
 clearer: { evicts: [tasks] }
 tenants:
   tasks:
@@ -171,24 +176,35 @@ expect:
         assert_eq!(plans(&old), plans(&today));
 
         let path = folder.path().join("x.yaml").display().to_string();
-        let lines: Vec<String> = old.hints.iter().map(|h| h.to_string().replace(&path, "x.yaml")).collect();
+        let lines: Vec<String> = old
+            .hints
+            .iter()
+            .map(|h| h.to_string().replace(&path, "x.yaml"))
+            .collect();
         assert_eq!(
             lines,
             [
-                "x.yaml:5: `stops` is now `evicts`",
-                "x.yaml:21: `stops` is now `evicts`",
+                "x.yaml:3: `stops` is now `evicts`",
+                "x.yaml:19: `stops` is now `evicts`",
+                "x.yaml:24: `figure` is now `metric`",
+                "x.yaml:24: `landed_elsewhere_share` is now `placed_elsewhere_share`",
+                "x.yaml:25: `figure` is now `metric`",
+                "x.yaml:25: `bound_p95_secs` is now `bind_latency_p95_secs`",
                 "x.yaml:26: `figure` is now `metric`",
-                "x.yaml:26: `landed_elsewhere_share` is now `placed_elsewhere_share`",
-                "x.yaml:27: `figure` is now `metric`",
-                "x.yaml:27: `bound_p95_secs` is now `bind_latency_p95_secs`",
-                "x.yaml:28: `figure` is now `metric`",
-                "x.yaml:32: `figure` is now `metric`",
-                "x.yaml:32: `not_landed_right` is now `not_placed_right`",
-                "x.yaml:37: `figure` is now `metric`",
-                "x.yaml:37: `landed_right` is now `placed_right`",
-                "x.yaml:38: `figure` is now `metric`",
-                "x.yaml:38: `landed_right` is now `placed_right`",
+                "x.yaml:30: `figure` is now `metric`",
+                "x.yaml:30: `not_landed_right` is now `not_placed_right`",
+                "x.yaml:35: `figure` is now `metric`",
+                "x.yaml:35: `landed_right` is now `placed_right`",
+                "x.yaml:36: `figure` is now `metric`",
+                "x.yaml:36: `landed_right` is now `placed_right`",
             ]
         );
+    }
+
+    #[test]
+    fn embedded_experiments_use_today_s_words() {
+        for experiment in crate::embedded() {
+            assert_eq!(experiment.hints, [], "{}", experiment.name);
+        }
     }
 }

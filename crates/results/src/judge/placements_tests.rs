@@ -4,7 +4,7 @@ use super::*;
 use crate::fixtures::full;
 use crate::fixtures::{done, waiting};
 use crate::judge::{Judged, arms};
-use crate::metrics::Source;
+use crate::metrics::{Amount, Source};
 use crate::run_folder::{ArmSummary, Attempt};
 use plan::{ClearerStrategy, ClearerTrigger, load};
 
@@ -115,7 +115,7 @@ fn a_machine_that_fell_empty_by_itself_is_nobody_s_loss_and_still_counts_as_else
             },
         ]
     };
-    for end in [PUT_BACK, LANDED, FAILED] {
+    for end in [PUT_BACK, PLACED, FAILED] {
         let before = judged(on("gpu-02", "a"), &over(end, 39));
         assert_eq!(before.placed, Placed::Free, "{end}");
         let after = judged(on("gpu-02", "a"), &over(end, 41));
