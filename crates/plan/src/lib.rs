@@ -165,6 +165,17 @@ pub struct ClusterPlan {
 }
 
 impl ClusterPlan {
+    /// Names of its machines in order, with the group of each.
+    #[must_use]
+    pub fn node_names(&self) -> Vec<(String, String)> {
+        self.groups
+            .iter()
+            .flat_map(|g| (0..g.nodes).map(|_| g.name.clone()))
+            .enumerate()
+            .map(|(i, group)| (format!("gpu-{i:02}"), group))
+            .collect()
+    }
+
     /// Number of machines in all groups.
     #[must_use]
     pub fn nodes(&self) -> u32 {

@@ -185,18 +185,18 @@ expect:
             lines,
             [
                 "x.yaml:3: `stops` is now `evicts`",
-                "x.yaml:19: `stops` is now `evicts`",
-                "x.yaml:24: `figure` is now `metric`",
-                "x.yaml:24: `landed_elsewhere_share` is now `placed_elsewhere_share`",
+                "x.yaml:20: `stops` is now `evicts`",
                 "x.yaml:25: `figure` is now `metric`",
-                "x.yaml:25: `bound_p95_secs` is now `bind_latency_p95_secs`",
+                "x.yaml:25: `landed_elsewhere_share` is now `placed_elsewhere_share`",
                 "x.yaml:26: `figure` is now `metric`",
-                "x.yaml:30: `figure` is now `metric`",
-                "x.yaml:30: `not_landed_right` is now `not_placed_right`",
-                "x.yaml:35: `figure` is now `metric`",
-                "x.yaml:35: `landed_right` is now `placed_right`",
+                "x.yaml:26: `bound_p95_secs` is now `bind_latency_p95_secs`",
+                "x.yaml:27: `figure` is now `metric`",
+                "x.yaml:31: `figure` is now `metric`",
+                "x.yaml:31: `not_landed_right` is now `not_placed_right`",
                 "x.yaml:36: `figure` is now `metric`",
                 "x.yaml:36: `landed_right` is now `placed_right`",
+                "x.yaml:37: `figure` is now `metric`",
+                "x.yaml:37: `landed_right` is now `placed_right`",
             ]
         );
     }

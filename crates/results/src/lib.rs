@@ -11,4 +11,6 @@ pub mod judge;
 pub mod latency;
 pub mod metrics;
 pub mod run_folder;
+pub mod summarise;
+mod unplaced;
 pub mod usage;

@@ -3,8 +3,11 @@
 use super::*;
 use crate::observer::tick::HarnessUse;
 use crate::observer::{ClockJump, audit};
+use plan::RoundStart;
 use results::fixtures::{done, info, plan, stage, team, waiting};
-use results::run_folder::{Attempt, AttemptEnd, CallCounts, Calls, Percentile, Run};
+use results::run_folder::{
+    Attempt, AttemptEnd, CallCounts, Calls, Outcome, Percentile, Phase, Record, Run,
+};
 
 struct Folder {
     _dir: tempfile::TempDir,

@@ -274,12 +274,12 @@ catalogue! {
             "Jobs and pods that failed or were refused.";
         UnfinishedCount "unfinished_count", "requests unfinished", Count, Lower, Median, Show,
             "Jobs and pods not done when the observation ended.";
-        EvictionsByKueue "evictions_by_kueue" was "stops_by_kueue", "evictions by Kueue", Count, Lower, Median, Show,
+        EvictionsByKueue "evictions_by_kueue", "evictions by Kueue", Count, Lower, Median, Show,
             "Attempts that Kueue preempted.";
-        EvictionsByClearer "evictions_by_clearer" was "stops_by_clearer", "evictions by the node clearer",
+        EvictionsByClearer "evictions_by_clearer", "evictions by the node clearer",
             Count, Lower, Median, Show,
             "Attempts that the node clearer evicted.";
-        EvictionsByOther "evictions_by_other" was "stops_by_other", "evictions by others", Count, Lower, Median, Show,
+        EvictionsByOther "evictions_by_other", "evictions by others", Count, Lower, Median, Show,
             "Attempts evicted by something else: a deletion, a lost machine.";
         LostForGoodCount "lost_for_good_count", "evicted for good", Count, Lower, Median, Show,
             "Evictions of bare pods, which nobody starts again.";

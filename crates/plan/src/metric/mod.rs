@@ -4,6 +4,7 @@
 //! requests or a component. Values are not here: crate `results` has one extractor for each metric.
 
 mod catalogue;
+pub mod document;
 mod key;
 #[cfg(test)]
 mod tests;

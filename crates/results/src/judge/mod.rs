@@ -84,15 +84,15 @@ pub fn arms(expect: &Expect, runs: &[Judged]) -> Vec<ArmSummary> {
                 .filter(|r| r.arm == name)
                 .map(|r| r.placements.as_slice())
                 .collect();
-            let (shape_holds, claims) = shape::judge(expect, name, &medians);
+            let (claims_hold, claims) = shape::judge(expect, name, &medians);
             ArmSummary {
                 name: name.to_owned(),
                 runs: u32::try_from(of.len()).unwrap_or(u32::MAX),
                 metrics: spreads(&of),
                 placements: placements::of_arm(&placements),
                 published: published(expect, name),
-                shape_holds,
-                reason: shape::reason(shape_holds, &claims),
+                claims_hold,
+                reason: shape::reason(claims_hold, &claims),
                 claims,
             }
         })

@@ -22,7 +22,7 @@ fn run(arm: &str, metrics: &[(&str, Amount)]) -> Judged {
 fn verdict(shape: &str, runs: &[Judged]) -> (Option<bool>, String) {
     let arms = arms(&expect(shape), runs);
     let last = arms.last().expect("an arm");
-    (last.shape_holds, last.reason.clone())
+    (last.claims_hold, last.reason.clone())
 }
 
 const SHARED_WITHIN_3_PERCENT: &str = r#"{ "claim": "as fast", "holds": { "ratio": {
@@ -61,7 +61,7 @@ fn repeats_are_judged_at_their_median_and_shown_with_their_range() {
     ];
     let all = arms(&expect(SHARED_WITHIN_3_PERCENT), &runs);
     assert_eq!(all[0].runs, 3);
-    assert_eq!(all[0].shape_holds, Some(true));
+    assert_eq!(all[0].claims_hold, Some(true));
     let spread = all[0].metrics["shared.makespan_secs"];
     let secs = |p| match p {
         crate::run_folder::Percentile::Secs(secs) => secs,
@@ -74,7 +74,7 @@ fn repeats_are_judged_at_their_median_and_shown_with_their_range() {
 }
 
 #[test]
-fn what_it_means_is_said_only_where_every_shape_holds() {
+fn what_it_means_is_said_only_where_every_claims_hold() {
     let expect = Expect {
         meaning: "share".into(),
         ..expect(SHARED_WITHIN_3_PERCENT)
