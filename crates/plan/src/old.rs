@@ -26,7 +26,7 @@ impl Hint {
     }
 }
 
-/// `experiment.yaml:12: `figure` is now `metric``.
+/// File, line, and what the word is now.
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.at.source)?;

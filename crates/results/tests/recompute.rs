@@ -5,6 +5,8 @@
 //! sensitive: what runs until the end with hundreds of cards. So each value is computed at the two ends of what was
 //! rounded, and must lie between.
 
+#![allow(clippy::print_stdout)] // what was compared, for who asks with --nocapture
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -145,7 +145,7 @@ catalogue! {
              waited for cards: what no whole-machine request can use (fragmentation).";
         BusiestLimitShare "busiest_limit_share", "client limit used by the busiest component",
             Share, Lower, Median, Judge,
-            "The largest of the components' client_limit_share: 1 means that a component's own limit was the bottleneck \
+            "The largest of the components' `client_limit_share`: 1 means that a component's own limit was the bottleneck \
              all the time.";
         IdleCards "idle_cards", "cards without a pod, mean", Cards, Lower, Median, Compare,
             "Cards of the cluster on which no pod was bound, as a mean over the observation.";
@@ -251,7 +251,7 @@ catalogue! {
             "Whole-machine requests that a machine was cleared for or none was found for, and that were never bound.";
         NotPlacedRight "not_placed_right" was "not_landed_right", "not on the machine cleared for them",
             Count, Lower, Pooled, Judge,
-            "placed_free, placed_wrong and placed_never together.";
+            "`placed_free`, `placed_wrong` and `placed_never` together.";
         PlacedRightShare "placed_right_share" was "landed_right_share", "share on the machine cleared for them",
             Share, Higher, Pooled, Judge,
             "Whole-machine requests on the machine cleared for them ÷ all for which one was chosen or none was found.";

@@ -106,9 +106,10 @@ impl<'a> Held<'a> {
         // A pod of two containers may name a card twice.
         for card in cards.iter().map(String::as_str).collect::<BTreeSet<_>>() {
             let pods = on.entry(card).or_default();
-            *pods = match taken {
-                true => *pods + 1,
-                false => pods.saturating_sub(1),
+            *pods = if taken {
+                *pods + 1
+            } else {
+                pods.saturating_sub(1)
             };
         }
         on.retain(|_, pods| *pods > 0);

@@ -49,6 +49,7 @@ pub(super) fn admissions_per_sec(team: &Team<'_>) -> Option<Amount> {
     (span > 0.0).then(|| Amount::Is(more / span))
 }
 
+#[allow(clippy::unnecessary_wraps)] // as every extractor
 pub(super) fn admitted_not_bound(team: &Team<'_>) -> Option<Amount> {
     let end = team.end_secs();
     let of = |record: &&Record| {
@@ -58,8 +59,9 @@ pub(super) fn admitted_not_bound(team: &Team<'_>) -> Option<Amount> {
             // A pod that replaces an evicted one under the same admission is an attempt without an admission's stamps.
             let later = attempts[i + 1..].iter();
             let same = later.take_while(|a| a.admitted_secs.is_none());
-            let bound = std::iter::once(attempt).chain(same);
-            let bound = bound.filter_map(Attempt::bind_secs).next();
+            let bound = std::iter::once(attempt)
+                .chain(same)
+                .find_map(Attempt::bind_secs);
             let to = bound.unwrap_or(f64::INFINITY).min(released).min(end);
             Some((to - from.max(0.0)).max(0.0))
         });

@@ -62,12 +62,14 @@ impl From<Amount> for Percentile {
 /// Values by key. What a run does not have (too few samples, no evidence) is absent.
 pub type Values = BTreeMap<MetricKey, Amount>;
 
+#[allow(clippy::unnecessary_wraps)] // as every extractor
 pub(super) fn count(n: u32) -> Option<Amount> {
     Some(Amount::Is(f64::from(n)))
 }
 
 /// Counts here are far below 2⁵².
 #[allow(clippy::cast_precision_loss)] // as said
+#[allow(clippy::unnecessary_wraps)] // as every extractor
 pub(super) fn count64(n: u64) -> Option<Amount> {
     Some(Amount::Is(n as f64))
 }

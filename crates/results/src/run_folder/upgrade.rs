@@ -33,11 +33,13 @@ pub fn summary(value: &mut Value) {
         rename(arm, "landings", "placements");
         rename(arm, "shape_holds", "claims_hold");
         for of in ["metrics", "published"] {
-            arm.get_mut(of).map(|of| rekey(of, today));
+            if let Some(of) = arm.get_mut(of) {
+                rekey(of, today);
+            }
         }
-        arm.get_mut("reason").map(reword);
+        arm.get_mut("reason").into_iter().for_each(reword);
         for claim in list(arm, "claims") {
-            claim.get_mut("reason").map(reword);
+            claim.get_mut("reason").into_iter().for_each(reword);
         }
     }
     value["schema"] = SCHEMA.into();
@@ -58,7 +60,9 @@ pub fn run(value: &mut Value) {
                 let key = MetricKey::parse_in_team(&name, key).ok()?;
                 Some(key.in_team())
             };
-            team.get_mut("published").map(|of| rekey(of, own));
+            if let Some(of) = team.get_mut("published") {
+                rekey(of, own);
+            }
         }
     }
     value["schema"] = SCHEMA.into();
