@@ -4,6 +4,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
+use plan::metric::Phase;
 use results::run_folder::{ArmSummary, RunSummary, Session};
 use support::{Bed, messages, one_at_a_time, say};
 
@@ -42,7 +43,7 @@ fn arms(session: &Session) -> BTreeMap<&str, &ArmSummary> {
 }
 
 /// Every claim about the arm that the runs could answer holds, and at least one was answered.
-fn assert_shape_holds(arm: &ArmSummary) {
+fn assert_claims_hold(arm: &ArmSummary) {
     let answered: Vec<_> = arm.claims.iter().filter(|c| c.holds.is_some()).collect();
     assert!(!answered.is_empty(), "{arm:?}");
     for claim in answered {
@@ -65,8 +66,8 @@ fn the_default_limit_leaves_pods_unbound_and_the_raised_one_none() {
     let changes = [("observe_secs: 90", "observe_secs: 30")];
     let session = run(&bed, "rate-limit", &changes, &options);
     let arms = arms(&session);
-    assert_shape_holds(arms["hami-default-spread"]);
-    assert_shape_holds(arms["raised-spread"]);
+    assert_claims_hold(arms["hami-default-spread"]);
+    assert_claims_hold(arms["raised-spread"]);
     // What the limit is spent on, and the rate that it allows.
     for run in &session.summary.runs {
         let ceiling = run.bind_rate.ceiling_per_sec["hami"];
@@ -93,7 +94,7 @@ fn a_whole_machine_fits_where_small_tasks_are_packed_or_kept_apart_but_not_where
     let bound = |arm: &str| {
         let run = session.summary.runs.iter().find(|run| run.arm == arm);
         let team = run.unwrap().tenants.iter().find(|t| t.name == "large");
-        let bound = &team.unwrap().latency["whole-machine"]["bound"];
+        let bound = &team.unwrap().latency["whole-machine"][&Phase::BindLatency];
         (bound.count, bound.censored)
     };
     assert_eq!(bound("spread"), (1, 1), "it never finds a machine");
@@ -118,7 +119,7 @@ fn a_quota_in_memory_admits_three_jobs_of_eight_cards_and_one_in_cards_admits_on
     let arms = arms(&session);
     assert_eq!(arms.len(), 4);
     for arm in arms.values() {
-        assert_shape_holds(arm);
+        assert_claims_hold(arm);
     }
 }
 
@@ -135,8 +136,8 @@ fn by_kueue_alone_no_machine_falls_empty_and_a_cleared_one_goes_to_its_request()
     let options = [&["--nodes", "10"][..], &arms_of_it].concat();
     let session = run(&bed, "preemption", &changes, &options);
     let arms = arms(&session);
-    assert_shape_holds(arms["kueue"]);
-    assert_shape_holds(arms["clearer"]);
+    assert_claims_hold(arms["kueue"]);
+    assert_claims_hold(arms["clearer"]);
     let run = session.summary.runs.iter().find(|r| r.arm == "clearer");
     let run = run.expect("its run");
     // Eight single cards made room for it, and their team is told what that cost.
@@ -194,7 +195,7 @@ fn a_burst_that_others_are_evicted_for_waits_less_and_the_others_pay() {
     let arms_of_it = ["evict", "wait", "data-plane"].map(|arm| ["--arm", arm]);
     let options = [&["--nodes", "10"][..], arms_of_it.as_flattened()].concat();
     let session = run(&bed, "burst", &changes, &options);
-    assert_shape_holds(arms(&session)["wait"]);
+    assert_claims_hold(arms(&session)["wait"]);
     let run = |arm: &str| {
         let run = session.summary.runs.iter().find(|r| r.arm == arm);
         run.expect("its run")
@@ -265,7 +266,10 @@ fn assert_data_plane_was_played(session: &Session, run: &RunSummary) {
     assert!(found > 0, "nobody found an image that was there");
     let team = run.tenants.iter().find(|t| t.name == "research");
     let phases = &team.expect("the team").latency["whole-machine"];
-    assert_eq!(phases["useful"].count, phases["bound"].count);
+    assert_eq!(
+        phases[&Phase::Useful].count,
+        phases[&Phase::BindLatency].count
+    );
     assert!(run.evictions.iter().all(|s| s.useful_again_secs.is_some()));
     let data_plane = loaded.info.plan.data_plane;
     assert!(data_plane.is_some_and(|d| d.compressed_by > 1.0));

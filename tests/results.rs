@@ -39,7 +39,7 @@ fn session(folder: &Path, name: &str, p95: f64) -> String {
         run["repeat"] = json!(i);
         run["folder"] = json!(name);
         run["disturbed"] = json!([]);
-        run["tenants"][0]["latency"]["whole-card"]["bound"]["p95"] =
+        run["tenants"][0]["latency"]["whole-card"]["bind_latency"]["p95"] =
             json!(p95 + f64::from(i) * 0.01);
         run
     };

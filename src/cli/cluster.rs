@@ -3,6 +3,7 @@
 use super::args::UpArgs;
 use super::bench::prepare;
 use super::order::shape_overrides;
+use super::experiments::loaded;
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};
 use harness::bench::run::{USER_AGENT, bring_up};
@@ -24,7 +25,7 @@ pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
 }
 
 async fn brought_up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
-    let experiment = plan::load(&args.experiment)?;
+    let experiment = loaded(&args.experiment)?;
     let plans = plan::plans(&experiment, &shape_overrides(&args.shape))?;
     let Some(plan) = plans.first() else {
         anyhow::bail!(

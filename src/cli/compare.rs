@@ -1,5 +1,6 @@
 //! `headroom compare`.
 
+use super::hints::say;
 use host::{errln, out};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,7 @@ pub struct Unsaid(String);
 /// A session cannot be read, the sides cannot be compared, or a file cannot be written.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let declared = Declared::of_file(args.metrics.as_deref())?;
+    say(&declared.hints);
     let (base, new) = sides(args)?;
     let read: Vec<PathBuf> = [&base[..], &new, args.metrics.as_slice()].concat();
     apart(args, &read)?;

@@ -2,6 +2,7 @@
 //!
 //! - [`args`]: what a user may type
 //! - [`exit`]: exit codes
+//! - [`hints`]: old words of a file
 //! - [`order`], [`setting`], [`place`]: what the arguments ask for
 //! - every other module: one command, or a few that go together
 
@@ -12,6 +13,7 @@ mod cluster;
 mod compare;
 mod conformance;
 mod exit;
+mod hints;
 mod nightly;
 mod order;
 mod place;
@@ -118,7 +120,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Status => cluster::status(&place),
         Command::Down { id } => cluster::down(&place, id.as_deref()),
         Command::List => Ok(printed(&plan::list()?)),
-        Command::Explain { experiment } => Ok(printed(&plan::load(&experiment)?.explain()?)),
+        Command::Explain { experiment } => Ok(printed(&hints::loaded(&experiment)?.explain()?)),
         Command::Plot { sessions, out } => read::plot(&sessions, &out),
         Command::Report { sessions, out } => read::report(&sessions, &out),
         Command::Compare(args) => compare::compare(&args),

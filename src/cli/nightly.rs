@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use super::hints::say;
 use super::args::{BenchArgs, NightlyArgs};
 use super::order::{BadOptions, order};
 use super::setting::Setting;
@@ -45,6 +46,7 @@ struct Course {
 /// Usage errors before anything is started, or components that cannot be built.
 pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     let declared = Declared::of_file(args.metrics.as_deref())?;
+    say(&declared.hints);
     let orders = orders(place, &args, &declared)?;
     let runs = Path::new(RUNS);
     if args.dry_run {

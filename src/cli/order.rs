@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::Place;
 use super::args::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs};
+use super::hints::loaded;
 use super::setting::{self, Setting};
 use ::results::run_folder::{files, place};
 use plan::{Order, Overrides};
@@ -27,7 +28,7 @@ pub fn command_line() -> Vec<String> {
 /// # Errors
 /// The experiment, or an option for it, is wrong.
 pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Order, Setting)> {
-    let experiment = plan::load(name)?;
+    let experiment = loaded(name)?;
     let overrides = Overrides {
         compress: args.compress,
         timeline: args.timeline.clone(),

@@ -8,6 +8,7 @@ use super::expect::{Expect, Metric, Published, Shape};
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::host::Host;
+use super::old::{Hint, modernise};
 use super::overrides::{Overrides, options};
 use super::tree::{self, Node};
 use super::{Plan, decode, minutes, resolve, run_secs, source};
@@ -33,6 +34,8 @@ pub struct Experiment {
     pub expect: Expect,
     /// Its settings for the command that runs it.
     pub host: Host,
+    /// Words of an older headroom that its file uses.
+    pub hints: Vec<Hint>,
     /// The file's name in errors.
     source: String,
     tree: Node,
@@ -165,7 +168,8 @@ impl Arm {
 impl Experiment {
     /// Parses and checks an experiment. `source` is its name in errors.
     pub(super) fn from_text(source: &str, text: &str) -> Result<Self, PlanError> {
-        let tree = tree::parse(source, text)?;
+        let mut tree = tree::parse(source, text)?;
+        let hints = modernise(&mut tree);
         let doc: Document = decode::decode(&tree)?;
         let check = Check { tree: &tree };
         check.name("name", &doc.name)?;
@@ -184,6 +188,7 @@ impl Experiment {
             regime: None,
             expect: doc.expect.clone(),
             host: doc.host.clone().beside(source::folder(source)),
+            hints,
             source: source.to_owned(),
             arms,
             tree,
@@ -274,7 +279,7 @@ impl Experiment {
         expect.published.retain(|p| {
             let mut teams = plans.iter().flat_map(|plan| &plan.tenants);
             p.tenant.is_empty() && overrides.nodes.is_none()
-                || teams.any(|t| t.name == p.tenant && t.published.contains_key(&p.key()))
+                || teams.any(|t| t.name == p.tenant && t.published.contains_key(&p.key().in_team()))
         });
         expect
     }

@@ -18,6 +18,8 @@ mod explain;
 mod file;
 mod hami;
 mod host;
+pub mod metric;
+mod old;
 mod order;
 mod overrides;
 mod quotas;
@@ -48,6 +50,7 @@ pub use experiment::{Arm, Experiment, embedded, load, names, plans, published_re
 pub use explain::list;
 pub use hami::{HamiKind, HamiSource};
 pub use host::Host;
+pub use old::Hint;
 pub use order::{Order, Takes};
 pub use overrides::{Overrides, QUICK_COMPRESS};
 pub use schedule::Capacity;
@@ -164,6 +167,17 @@ pub struct ClusterPlan {
 }
 
 impl ClusterPlan {
+    /// Names of its machines in order, with the group of each.
+    #[must_use]
+    pub fn node_names(&self) -> Vec<(String, String)> {
+        self.groups
+            .iter()
+            .flat_map(|g| (0..g.nodes).map(|_| g.name.clone()))
+            .enumerate()
+            .map(|(i, group)| (format!("gpu-{i:02}"), group))
+            .collect()
+    }
+
     /// Number of machines in all groups.
     #[must_use]
     pub fn nodes(&self) -> u32 {

@@ -107,6 +107,22 @@ impl Node {
         }
     }
 
+    /// The same, to be changed.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        self.entries_mut()
+            .find(|e| e.key == key)
+            .map(|e| &mut e.node)
+    }
+
+    /// A mapping's entries; none if this is no mapping.
+    pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        let entries = match &mut self.value {
+            Value::Map(entries) => entries.as_mut_slice(),
+            _ => &mut [],
+        };
+        entries.iter_mut()
+    }
+
     /// Where the deepest existing part of a dotted path was written. For a mapping or a list that is the place of its key.
     pub(super) fn locate(&self, path: &str) -> Place {
         let mut node = self;

@@ -135,11 +135,11 @@ mod tests {
                 .unwrap();
             (h.len(), h.max())
         };
-        assert_eq!(of(0, "shared/whole-card/bound"), (1, 1500));
+        assert_eq!(of(0, "shared/whole-card/bind_latency"), (1, 1500));
         // 3 significant digits: 12250 ms is kept to within a thousandth.
-        let (n, max) = of(10, "shared/whole-card/bound");
+        let (n, max) = of(10, "shared/whole-card/bind_latency");
         assert!(n == 1 && max.abs_diff(12_250) <= 12, "{max}");
-        let (n, max) = of(30, "shared/whole-card/bound/censored");
+        let (n, max) = of(30, "shared/whole-card/bind_latency/censored");
         assert!(n == 1 && max.abs_diff(30_000) <= 30, "{max}");
     }
 

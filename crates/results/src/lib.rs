@@ -9,5 +9,8 @@ pub mod fixtures;
 pub mod hlog;
 pub mod judge;
 pub mod latency;
+pub mod metrics;
 pub mod run_folder;
+pub mod summarise;
+mod unplaced;
 pub mod usage;

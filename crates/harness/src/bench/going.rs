@@ -9,6 +9,7 @@ use super::run::{Bench, Done, Job};
 use super::soak;
 use host::terminal::in_one;
 use plan::Order;
+use results::metrics::Source;
 use results::judge::{self, Judged};
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
@@ -95,8 +96,8 @@ impl<'a> Going<'a> {
             interrupted: false,
         };
         for run in session.summary.runs.iter().filter(|r| r.came_to_its_end()) {
-            let records = session.run(&run.folder)?.records;
-            going.judge(run, &records);
+            let read = session.run(&run.folder)?;
+            going.judge(run, Judged::new(&Source::of(run, &read)));
         }
         going.summary.resumed.push(Resumed {
             started: jiff::Timestamp::now().to_string(),
@@ -124,11 +125,11 @@ impl<'a> Going<'a> {
         (run.repeat, arm.unwrap_or(usize::MAX))
     }
 
-    fn judge(&mut self, run: &RunSummary, records: &[Record]) {
+    fn judge(&mut self, run: &RunSummary, judged: Judged) {
         let turn = self.turn(run);
         let at = self.turns.partition_point(|other| *other < turn);
         self.turns.insert(at, turn);
-        self.judged.insert(at, Judged::new(run, records));
+        self.judged.insert(at, judged);
     }
 
     /// Summarises the runs so far.
@@ -141,7 +142,7 @@ impl<'a> Going<'a> {
     /// Adds a run that ended, or that the user interrupted. Returns its place in the summary.
     pub(super) fn take(&mut self, done: Done) -> Result<usize, WriteError> {
         if done.summary.came_to_its_end() {
-            self.judge(&done.summary, &done.records);
+            self.judge(&done.summary, done.judged);
         }
         if let Some(soak) = &mut self.soak {
             let zero_secs = done.zero.saturating_duration_since(self.started);

@@ -29,12 +29,13 @@ use crate::tenants;
 use host::machine::Fingerprint;
 use plan::HamiSource;
 use plan::{self, Host, Plan, Stall};
-use results::judge;
+use results::judge::{self, Judged};
+use results::metrics::Source;
 use results::run_folder::info::Program;
 use results::run_folder::run_summary::cut;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
-    ComponentExit, Disturbance, Record, RunInfo, RunSummary, RunWriter, SessionWriter, Storage,
+    ComponentExit, Disturbance, RunInfo, RunSummary, RunWriter, SessionWriter, Storage,
 };
 
 /// The harness's name in the audit log.
@@ -81,8 +82,8 @@ pub struct Job<'a> {
 pub struct Done {
     /// Its part of the summary.
     pub summary: RunSummary,
-    /// Its records.
-    pub records: Vec<Record>,
+    /// Its metrics.
+    pub judged: Judged,
     /// How its components ended.
     pub exits: Vec<Exit>,
     /// When its clock started.
@@ -175,7 +176,7 @@ pub async fn run(
         restarts: restarts(&exits),
         restart_causes: causes(&exits),
         storage,
-        client_limits: info.client_limits,
+        client_limits: info.client_limits.clone(),
         disturbed,
     };
     let mut summary = metrics::conclude(
@@ -194,9 +195,16 @@ pub async fn run(
         &clock,
         &mut summary,
     );
+    let judged = Judged::new(&Source {
+        summary: &summary,
+        records: &observation.records,
+        plan: Some(job.plan),
+        calls: audit.as_ref().map(|audit| &audit.calls),
+        client_limits: Some(&info.client_limits),
+    });
     Ok(Done {
         summary,
-        records: observation.records,
+        judged,
         exits,
         zero: clock.instant_at(0.0),
     })

@@ -188,7 +188,7 @@ async fn schedulers(
         logs,
     )?);
     nodes::create(client, std::slice::from_ref(last)).await?;
-    let names = nodes::names(&plan.cluster);
+    let names = plan.cluster.node_names();
     let storm = if plan.hami.stamp_handshake {
         0.0
     } else {

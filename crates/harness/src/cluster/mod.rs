@@ -46,7 +46,7 @@ pub use bring_up::bring_up;
 pub use error::ClusterError;
 pub use extender::ExtenderProgram;
 pub use kueue::TOTAL_GPUMEM;
-pub use nodes::{CARD_TYPE, HANDSHAKES, fake as fake_node, names as node_names};
+pub use nodes::{CARD_TYPE, HANDSHAKES, fake as fake_node};
 pub use pause::Paused;
 pub use proc::SESSION_ENV;
 pub use state::{ClusterState, clear_leftovers, down, list};

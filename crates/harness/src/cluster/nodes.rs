@@ -27,20 +27,9 @@ pub const HANDSHAKES: [&str; 5] = [
     "hami.io/node-handshake-biren",
 ];
 
-/// Names of the plan's nodes, in order, each with its group.
-#[must_use]
-pub fn names(plan: &ClusterPlan) -> Vec<(String, String)> {
-    plan.groups
-        .iter()
-        .flat_map(|g| (0..g.nodes).map(|_| g.name.clone()))
-        .enumerate()
-        .map(|(i, group)| (format!("gpu-{i:02}"), group))
-        .collect()
-}
-
 /// Node objects for the whole plan.
 pub(super) fn render(plan: &ClusterPlan, stamp_handshake: bool) -> Vec<Value> {
-    names(plan)
+    plan.node_names()
         .into_iter()
         .map(|(name, group)| {
             let mut node = fake(&name, &cards(&name), stamp_handshake);

@@ -5,7 +5,8 @@
 use super::audit::AuditFacts;
 use super::observe::Observation;
 use results::disturbance::{LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
-use results::run_folder::{Disturbance, Record, RunWriter};
+use results::run_folder::{Disturbance, RunWriter};
+use results::summarise::late_submits;
 
 /// Finds the disturbances of an observation. `missing_stamps` counts time stamps that must exist and were not seen.
 #[must_use]
@@ -113,13 +114,4 @@ pub fn disturbances(
         );
     }
     all
-}
-
-/// How many submissions were late, and how late the worst one was, in milliseconds.
-#[must_use]
-pub fn late_submits(records: &[Record]) -> (u32, f64) {
-    let lateness = || records.iter().filter_map(Record::lateness_secs);
-    let late = lateness().filter(|secs| *secs > LATE_SUBMIT_SECS).count();
-    let worst = lateness().fold(0.0, f64::max) * 1000.0;
-    (u32::try_from(late).unwrap_or(u32::MAX), worst)
 }

@@ -4,17 +4,13 @@ use std::collections::BTreeMap;
 
 use super::audit::AuditFacts;
 use super::clock::Clock;
-use super::disturbed::{disturbances, late_submits};
+use super::disturbed::disturbances;
 use super::observe::Observation;
-use super::placement::unplaced;
-use plan::{CARDS_PER_NODE, ClientLimit, Plan, RoundStart, TenantPlan};
+use plan::{ClientLimit, Plan};
 use results::hlog::interval_log;
-use results::latency::{distribution, samples};
-use results::run_folder::{
-    Accuracy, Bill, BindRate, CardSeconds, Disturbance, Harness, Latency, Outcome, Record,
-    RunSummary, RunWriter, Storage, TenantSummary,
-};
-use results::usage::{card_seconds, note_borrowing};
+use results::run_folder::{Accuracy, Disturbance, Harness, RunSummary, RunWriter, Storage};
+use results::summarise;
+use results::usage::note_borrowing;
 
 /// What only the caller knows of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,26 +70,11 @@ pub fn summarise(
     facts: RunFacts,
 ) -> RunSummary {
     let end = observation.end_secs;
-    let accounts = card_seconds(plan, &observation.records, end);
-    let mut missing_stamps = 0;
-    let tenants = plan
-        .tenants
-        .iter()
-        .zip(accounts.iter().copied())
-        .map(|(tenant, account)| {
-            let own: Vec<&Record> = observation
-                .records
-                .iter()
-                .filter(|r| r.tenant == tenant.name)
-                .collect();
-            let (summary, missing) = tenant_summary(tenant, &own, account, end);
-            missing_stamps += missing;
-            summary
-        })
-        .collect();
+    let calls = audit.map(|audit| &audit.calls);
+    let from = summarise::summarise(plan, &observation.records, calls, &facts.client_limits, end);
+    let missing_stamps = from.missing_stamps;
     let mut disturbed = facts.disturbed;
     disturbed.extend(disturbances(observation, audit, missing_stamps, writer));
-    let (late_submits, max_submit_lateness_ms) = late_submits(&observation.records);
     RunSummary {
         arm: plan.arm.clone(),
         repeat: facts.repeat,
@@ -103,20 +84,20 @@ pub fn summarise(
         wall_secs: facts.wall_secs,
         observed_secs: end,
         disturbed,
-        tenants,
+        tenants: from.tenants,
         restarts: facts.restarts,
         restart_causes: facts.restart_causes,
         storage: facts.storage,
         // The effect of stalls is judged from the exits, which the observer does not see.
         stalls: Vec::new(),
         bound_in_stalls: None,
-        bind_rate: bind_rate(&observation.records, audit, &facts.client_limits),
+        bind_rate: from.bind_rate,
         // Whoever ran the clearer adds its decisions.
         placements: Vec::new(),
         evictions: Vec::new(),
-        idle_card_seconds: Some(idle_card_seconds(plan, &accounts, end)),
-        unplaced: unplaced(plan, &observation.records, end),
-        calls_per_pod: audit.map_or_else(BTreeMap::new, |a| a.calls.per_bound_pod.clone()),
+        idle_card_seconds: Some(from.idle_card_seconds),
+        unplaced: from.unplaced,
+        calls_per_pod: from.calls_per_pod,
         accuracy: Accuracy {
             watch_lag_ms: audit.and_then(|a| a.watch_lag_ms),
             relists: observation.relists,
@@ -127,122 +108,11 @@ pub fn summarise(
         harness: Harness {
             cpu_secs: observation.harness.cpu_secs,
             peak_rss_mib: observation.harness.peak_rss_mib,
-            late_submits,
-            max_submit_lateness_ms,
+            late_submits: from.late_submits,
+            max_submit_lateness_ms: from.max_submit_lateness_ms,
             late_ticks: observation.harness.late_ticks,
         },
     }
-}
-
-/// Card-seconds of all machines less those of bound pods. A slice counts as its cards, as everywhere.
-fn idle_card_seconds(plan: &Plan, accounts: &[CardSeconds], end_secs: f64) -> f64 {
-    let all = f64::from(plan.cluster.nodes() * CARDS_PER_NODE) * end_secs;
-    (all - accounts.iter().map(|a| a.bound).sum::<f64>()).max(0.0)
-}
-
-/// Pods bound per second, and how many each component's client limit allows at its calls per pod.
-fn bind_rate(
-    records: &[Record],
-    audit: Option<&AuditFacts>,
-    limits: &BTreeMap<String, Option<ClientLimit>>,
-) -> BindRate {
-    let bound: Vec<(f64, f64)> = records
-        .iter()
-        .filter_map(|r| {
-            Some((
-                r.intended_secs,
-                r.first_bind_secs().filter(|at| *at >= 0.0)?,
-            ))
-        })
-        .collect();
-    let first = bound
-        .iter()
-        .map(|(from, _)| *from)
-        .fold(f64::INFINITY, f64::min);
-    let last = bound.iter().map(|(_, to)| *to).fold(0.0, f64::max);
-    let measured_per_sec =
-        (bound.len() > 1 && last > first).then(|| f64::from(count(bound.len())) / (last - first));
-    let per_pod = audit.map(|audit| &audit.calls.per_bound_pod);
-    let ceiling_per_sec = limits
-        .iter()
-        .filter_map(|(component, limit)| {
-            let calls: f64 = per_pod?.get(component)?.values().sum();
-            (calls > 0.0).then_some((component.clone(), limit.as_ref()?.qps / calls))
-        })
-        .collect();
-    BindRate {
-        measured_per_sec,
-        ceiling_per_sec,
-    }
-}
-
-fn tenant_summary(
-    tenant: &TenantPlan,
-    records: &[&Record],
-    mut account: CardSeconds,
-    end_secs: f64,
-) -> (TenantSummary, u32) {
-    let with = |outcome| count(records.iter().filter(|r| r.outcome == outcome).count());
-    let submitted = count(records.len());
-    // Rounds of a closed loop that were never reached also count as not done.
-    let never_submitted = due(tenant, end_secs).saturating_sub(submitted);
-    let unfinished = with(Outcome::Unfinished) + never_submitted;
-    let last = records
-        .iter()
-        .filter_map(|r| r.finished_secs)
-        .reduce(f64::max);
-    let makespan_secs = last.filter(|_| unfinished == 0);
-    account.reserved = tenant
-        .reserved_cards
-        .map(|cards| f64::from(cards) * makespan_secs.unwrap_or(end_secs));
-    let taken_back = |a: &&results::run_folder::Attempt| a.end.is_eviction();
-    let (samples, missing) = samples(records.iter().copied(), end_secs);
-    let mut latency: BTreeMap<String, BTreeMap<String, Latency>> = BTreeMap::new();
-    for ((class, phase), samples) in samples {
-        latency
-            .entry(class)
-            .or_default()
-            .insert(phase.name().to_owned(), distribution(&samples));
-    }
-    let summary = TenantSummary {
-        name: tenant.name.clone(),
-        makespan_secs,
-        ideal_secs: tenant.ideal_secs,
-        submitted: submitted + never_submitted,
-        failed: with(Outcome::Failed),
-        unfinished,
-        evictions: count(
-            records
-                .iter()
-                .flat_map(|r| &r.attempts)
-                .filter(taken_back)
-                .count(),
-        ),
-        // Whoever ran the clearer adds which evictions were its own.
-        bill: Bill::default(),
-        card_seconds: account,
-        latency,
-    };
-    (summary, missing)
-}
-
-/// How many Jobs of the team's timeline were due by `end_secs`; for a closed loop, all.
-fn due(tenant: &TenantPlan, end_secs: f64) -> u32 {
-    tenant
-        .stages
-        .iter()
-        .flat_map(|stage| &stage.rounds)
-        .filter(|round| match round.start {
-            RoundStart::AtSecs(at) => at < end_secs,
-            RoundStart::ThinkSecs(_) => true,
-        })
-        .flat_map(|round| &round.groups)
-        .map(|group| group.count)
-        .sum()
-}
-
-fn count(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 //! - [`live`]: snapshots for the progress display
 //! - [`audit`]: the audit log, joined into the records after the run
 //! - [`storage`]: etcd's disk latencies, from its own metrics
-//! - [`placement`]: the cards that were idle while a whole-machine request was not bound
 //! - [`metrics`]: everything as a [`results::run_folder::RunSummary`]
 //! - [`disturbed`]: faults of host and harness, with remedies
 
@@ -22,7 +21,6 @@ pub mod live;
 pub mod metrics;
 mod objects;
 mod observe;
-pub mod placement;
 pub mod state;
 pub mod storage;
 mod tick;

@@ -81,7 +81,7 @@ fn way(material: &Material, run: &RunMaterial, team: &str) -> Option<Way> {
     let bound = own
         .latency
         .values()
-        .find_map(|phases| phases.get("bound"))?;
+        .find_map(|phases| phases.get(&plan::metric::Phase::BindLatency))?;
     let wait = Amount::of(bound.max)?;
     let others = bills(run).into_iter().filter(|(name, _)| *name != team);
     let paid = others.map(|(name, bill)| {

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::metrics::more;
 use super::text::in_one_line;
 use super::theme::Teams;
 use plan::DataPlanePlan;
-use results::judge::{self, Values};
+use plan::metric::Use;
+use results::metrics::{self, Source, Values};
 use results::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
 
 /// A session with those of its runs that can be read.
@@ -68,8 +68,7 @@ impl Material {
                             None => of_runs.push((note.clone(), vec![&summary.folder])),
                         }
                     }
-                    let mut metrics = judge::metrics(summary, &run.records);
-                    metrics.extend(more(summary));
+                    let metrics = metrics::values(&Source::of(summary, &run), Use::Show);
                     runs.push(RunMaterial {
                         summary: summary.clone(),
                         run,

@@ -5,53 +5,9 @@ use std::collections::BTreeMap;
 use super::material::{Material, RunMaterial};
 use super::names::Unit;
 use super::text::percentile as percentile_text;
-use results::judge::{Amount, Values};
-use results::run_folder::{Latency, Percentile, Record, RunSummary};
-
-/// Of which phases what is shown and not judged. Those but the first are there in a run with a data plane only.
-const WAITS: [(&str, &[&str]); 4] = [
-    ("bound", &["p99", "max"]),
-    ("useful", &["max"]),
-    ("prepare", &["p50", "p95", "max"]),
-    ("stop", &["p50", "max"]),
-];
-
-/// Values that are shown but never judged, by the same names.
-#[must_use]
-pub fn more(run: &RunSummary) -> Values {
-    let mut all = Values::new();
-    for team in &run.tenants {
-        let cards = &team.card_seconds;
-        let plain = [
-            ("ideal_secs", team.ideal_secs),
-            ("card_seconds_running", Some(cards.running)),
-            ("card_seconds_useful", cards.useful),
-            ("card_seconds_borrowed", Some(cards.borrowed)),
-            ("card_seconds_lent", Some(cards.lent)),
-        ];
-        for (name, value) in plain {
-            all.extend(value.map(|v| (format!("{}.{name}", team.name), Amount::Is(v))));
-        }
-        for (class, phases) in &team.latency {
-            for (phase, which) in WAITS {
-                let Some(wait) = phases.get(phase) else {
-                    continue;
-                };
-                let all_of = [
-                    ("p50", wait.p50),
-                    ("p95", wait.p95),
-                    ("p99", wait.p99),
-                    ("max", wait.max),
-                ];
-                for (name, value) in all_of.into_iter().filter(|(name, _)| which.contains(name)) {
-                    let name = format!("{}.{class}.{phase}_{name}_secs", team.name);
-                    all.extend(Amount::of(value).map(|amount| (name, amount)));
-                }
-            }
-        }
-    }
-    all
-}
+use plan::metric::{MetricKey, Phase, Repeats as Combine};
+use results::metrics::Amount;
+use results::run_folder::{Latency, Percentile, Record};
 
 /// What `records` held admitted over time, as steps from 0 to `end_secs`.
 pub fn admitted_over_time<'a>(
@@ -104,18 +60,15 @@ impl Repeats {
     /// Collects a team's metric, or with no team one of the whole run; `None` if no run of the arm has it.
     #[must_use]
     pub fn of(material: &Material, arm: &str, team: &str, key: &str) -> Option<Self> {
-        let name = match team {
-            "" => key.to_owned(),
-            _ => format!("{team}.{key}"),
-        };
+        let name = MetricKey::parse_in_team(team, key).ok()?;
         let runs = || material.runs.iter().filter(|r| r.summary.arm == arm);
         let published = runs().find_map(|run| run.published(team, key));
         // Of placements, which are rare events, the median of runs says nothing: all runs are counted together.
-        if key.contains("placed_") {
+        if name.row().repeats != Combine::Median {
             let arms = material.session.summary.arms.iter();
             let together = arms
                 .filter(|a| a.name == arm)
-                .find_map(|a| a.metrics.get(&name));
+                .find_map(|a| a.metrics.get(&name.to_string()));
             if let Some(Percentile::Secs(value)) = together.map(|spread| spread.median) {
                 let value = Amount::Is(value);
                 return Some(Self {
@@ -178,7 +131,7 @@ pub fn tails(run: &RunMaterial, most: usize) -> Option<String> {
     let mut classes: BTreeMap<&str, Class> = BTreeMap::new();
     for team in run.working() {
         for (class, phases) in &team.latency {
-            if let Some(bound) = phases.get("bound") {
+            if let Some(bound) = phases.get(&Phase::BindLatency) {
                 let entry = classes.entry(class).or_default();
                 entry.0 = entry.0.saturating_add(bound.count);
                 entry.1.push((&team.name, bound));

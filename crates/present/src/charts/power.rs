@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use plan::metric::MetricKey;
 use plotters::prelude::*;
 
 use super::PlotError;
@@ -71,7 +72,7 @@ fn found(power: &Power) -> Option<String> {
     let each: Vec<String> = each.collect();
     Some(format!(
         "{} worse by {effect} % is found in {}; ",
-        in_full(metric),
+        in_full(&metric.to_string()),
         each.join(", ")
     ))
 }
@@ -88,18 +89,15 @@ fn place(effects: &[f64], percent: f64) -> Option<f64> {
 }
 
 impl PowerChart<'_> {
-    fn panels(&self) -> Vec<(&str, Vec<(&Shape, &Detection)>)> {
+    fn panels(&self) -> Vec<(&MetricKey, Vec<(&Shape, &Detection)>)> {
         let power = self.0;
-        let of = |metric: &str| {
+        let of = |metric: &MetricKey| {
             let shapes = power.shapes.iter();
             let own =
-                shapes.filter_map(|s| Some((s, s.detection.iter().find(|d| d.metric == metric)?)));
+                shapes.filter_map(|s| Some((s, s.detection.iter().find(|d| d.metric == *metric)?)));
             own.collect::<Vec<_>>()
         };
-        let all = power
-            .metrics
-            .iter()
-            .map(|m| (m.metric.as_str(), of(&m.metric)));
+        let all = power.metrics.iter().map(|m| (&m.metric, of(&m.metric)));
         all.filter(|(_, curves)| !curves.is_empty())
             .take(PANELS)
             .collect()
@@ -121,7 +119,7 @@ impl Sketch for PowerChart<'_> {
         let most = power
             .shapes
             .iter()
-            .map(|s| s.false_alarms.max(s.false_alarms_at_limit))
+            .map(|s| s.false_alarms.max(s.false_alarms_at_threshold))
             .fold(0.0, f64::max);
         format!(
             "{}false alarms at most {:.1} %, allowed {:.0} %",
@@ -177,7 +175,7 @@ impl Sketch for PowerChart<'_> {
                 Scale::named(&labels),
                 Scale::exact(100.0),
             );
-            panel.axes(&title(metric), "")?;
+            panel.axes(&title(&metric.to_string()), "")?;
             panel.x_axis(
                 if grid::is_last_row(i, n) {
                     "worse by, %"
@@ -193,8 +191,8 @@ impl Sketch for PowerChart<'_> {
                 .0
                 .metrics
                 .iter()
-                .find(|m| m.metric == *metric)
-                .and_then(|m| m.limit_percent);
+                .find(|m| m.metric == **metric)
+                .and_then(|m| m.threshold_percent);
             if let Some(at) = limit.and_then(|l| place(&effects, l)) {
                 panel.upright(at, Mark::Dash, WRONG)?;
             }

@@ -5,8 +5,8 @@ use super::metrics::Repeats;
 use compare::baseline::NIGHTS;
 use compare::metrics::Declared;
 use compare::rank;
-use compare::side;
-use results::judge::{Amount, Values};
+use plan::metric::MetricKey;
+use results::metrics::Amount;
 
 /// One-sided level of each end of an interval: 95 % in all, for that metric alone.
 const LEVEL: f64 = 0.025;
@@ -31,7 +31,7 @@ pub(super) fn chosen(last: &Material, experiment: &str) -> Vec<(String, String)>
     let mut all = Vec::new();
     for metric in metrics {
         let arms = last.arms().into_iter().filter(|arm| metric.counts_in(arm));
-        all.extend(arms.map(|arm| (arm.to_owned(), metric.metric.clone())));
+        all.extend(arms.map(|arm| (arm.to_owned(), metric.metric.to_string())));
     }
     if !all.is_empty() {
         return all;
@@ -45,7 +45,7 @@ pub(super) fn chosen(last: &Material, experiment: &str) -> Vec<(String, String)>
         let class = team.latency.keys().next();
         let key = match team.makespan_secs {
             Some(_) => Some(format!("{}.makespan_secs", team.name)),
-            None => class.map(|c| format!("{}.{c}.bound_p95_secs", team.name)),
+            None => class.map(|c| format!("{}.{c}.bind_latency_p95_secs", team.name)),
         };
         all.extend(first.clone().zip(key));
     }
@@ -58,9 +58,9 @@ pub(super) fn points(sessions: &[&Material], arm: &str, key: &str) -> Vec<Point>
     let mut points = Vec::new();
     for (session, material) in sessions.iter().enumerate() {
         let runs = || material.runs.iter().filter(|r| r.summary.arm == arm);
-        let metrics = runs().map(|r| side::metrics(&r.summary, &r.run.records));
-        let mut values: Vec<Amount> = metrics
-            .filter_map(|f: Values| f.get(key).copied())
+        let name: Option<MetricKey> = key.parse().ok();
+        let mut values: Vec<Amount> = runs()
+            .filter_map(|r| r.metrics.get(name.as_ref()?).copied())
             .collect();
         values.sort_by(Amount::order);
         let Some(median) = values.get(values.len().saturating_sub(1) / 2).copied() else {

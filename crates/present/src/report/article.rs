@@ -127,7 +127,7 @@ pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
 
 /// What was measured where nothing was published for the size or the compression that ran.
 fn at_another_size(material: &Material, published: &Published) -> String {
-    let key = published.key();
+    let key = published.key().in_team();
     let arm = published
         .arm
         .as_deref()
@@ -139,7 +139,7 @@ fn at_another_size(material: &Material, published: &Published) -> String {
 
 /// Team, metric and value in words.
 fn words_of(published: &Published) -> (String, String, String) {
-    let key = published.key();
+    let key = published.key().in_team();
     let value = Unit::of(&key).print(published.value);
     (published.tenant.clone(), words(&key), value)
 }

@@ -129,7 +129,7 @@ const WHOLE: &str = "whole-machine";
 fn bound(run: &RunSummary, class: Option<&str>) -> (u64, u64) {
     let latency = run.tenants.iter().flat_map(|t| &t.latency);
     let own = latency.filter(|(name, _)| class.is_none_or(|c| c == name.as_str()));
-    let bound = own.filter_map(|(_, phases)| phases.get("bound"));
+    let bound = own.filter_map(|(_, phases)| phases.get(&plan::metric::Phase::BindLatency));
     bound.fold((0, 0), |(done, all), l| {
         let observed = l.count.saturating_sub(l.censored);
         (done.saturating_add(observed), all.saturating_add(l.count))

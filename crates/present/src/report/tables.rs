@@ -56,10 +56,10 @@ const ALWAYS: [&str; 10] = [
 /// Values of every class of request.
 const BY_CLASS: [&str; 13] = [
     "bound_count",
-    "bound_p50_secs",
-    "bound_p95_secs",
-    "bound_p99_secs",
-    "bound_max_secs",
+    "bind_latency_p50_secs",
+    "bind_latency_p95_secs",
+    "bind_latency_p99_secs",
+    "bind_latency_max_secs",
     "useful_p50_secs",
     "useful_p95_secs",
     "useful_max_secs",

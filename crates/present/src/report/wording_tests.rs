@@ -209,7 +209,7 @@ fn claims_of_an_own_experiment_are_no_published_shape_and_those_that_fail_are_na
         summary.experiment = "my-own".into();
         for arm in &mut summary.arms {
             arm.published.clear();
-            arm.shape_holds = Some(false);
+            arm.claims_hold = Some(false);
             let claim = |claim: &str, holds| Claim {
                 claim: claim.into(),
                 holds,

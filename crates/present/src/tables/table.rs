@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use super::bill;
+use plan::metric::Phase;
 use plan::{Plan, TenantPlan};
 use results::run_folder::{Latency, Percentile, RunSummary, Summary, TenantSummary};
 
@@ -145,7 +146,7 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
     classes.dedup();
     for class in classes {
         for (phase, label) in WAITS {
-            let wait = |t: &TenantSummary| t.latency.get(class)?.get(phase).map(latency);
+            let wait = |t: &TenantSummary| t.latency.get(class)?.get(&phase).map(latency);
             row(&format!("{class}: {label} p50 / p95, s"), &|t| {
                 wait(t).unwrap_or(NOTHING.into())
             });
@@ -155,12 +156,12 @@ fn teams_table(run: &RunSummary, plan: &Plan) -> String {
 }
 
 /// Waits that are shown for each class: phase and label. Those for useful work are there in a run with a data plane only.
-const WAITS: [(&str, &str); 5] = [
-    ("bound", "submit → bound"),
-    ("useful", "submit → useful work"),
-    ("bind", "pod → bound"),
-    ("prepare", "bound → useful work"),
-    ("stop", "told to stop → cards free"),
+const WAITS: [(Phase, &str); 5] = [
+    (Phase::BindLatency, "bind latency"),
+    (Phase::Useful, "submit → useful work"),
+    (Phase::SchedulingLatency, "scheduling latency"),
+    (Phase::Prepare, "bound → useful work"),
+    (Phase::Stop, "told to stop → cards free"),
 ];
 
 /// What the ideal leaves out, and so what is measured beyond it.

@@ -13,7 +13,7 @@ fn time_to_useful_work_stands_beside_time_to_bind_where_a_data_plane_is_played_a
     let mut run = session.runs[0].clone();
     let tenant = &mut run.tenants[0];
     tenant.makespan_secs = Some(451.0);
-    let spread = tenant.latency["whole-card"]["bound"].clone();
+    let spread = tenant.latency["whole-card"][&Phase::BindLatency].clone();
     tenant.bill = Bill {
         by_kueue: 1,
         rebound: Some(spread.clone()),
@@ -34,8 +34,8 @@ fn time_to_useful_work_stands_beside_time_to_bind_where_a_data_plane_is_played_a
     tenant.card_seconds.useful = Some(1234.4);
     tenant.bill.useful_again = Some(spread.clone());
     let phases = tenant.latency.get_mut("whole-card").unwrap();
-    phases.insert("useful".into(), spread.clone());
-    phases.insert("prepare".into(), spread);
+    phases.insert(Phase::Useful, spread.clone());
+    phases.insert(Phase::Prepare, spread);
     let with = run_table(&run, &plan, &session);
     for part in [
         "data plane: played, its seconds divided by 6",

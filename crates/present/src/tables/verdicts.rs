@@ -78,7 +78,7 @@ mod tests {
             metrics: [("small.bound_p95_secs".into(), Spread { median, min, max })].into(),
             placements: None,
             published: [("small.bound_p95_secs".into(), 4.97)].into(),
-            shape_holds: Some(false),
+            claims_hold: Some(false),
             reason: String::new(),
             claims: vec![Claim {
                 claim: "small tasks wait".into(),

@@ -4,6 +4,7 @@ use super::*;
 use crate::fixtures::full;
 use crate::fixtures::{done, waiting};
 use crate::judge::{Judged, arms};
+use crate::metrics::{Amount, Source};
 use crate::run_folder::{ArmSummary, Attempt};
 use plan::{ClearerStrategy, ClearerTrigger, load};
 
@@ -204,7 +205,7 @@ fn run(arm: &str, right: usize, wrong: usize, never: usize, secs: f64) -> Judged
             placed,
         })
         .collect();
-    Judged::new(&summary, &[])
+    Judged::new(&Source::without_plan(&summary, &[]))
 }
 
 fn verdicts(experiment: &str, runs: &[Judged]) -> Vec<ArmSummary> {
@@ -313,7 +314,7 @@ fn preemption_alone_must_place_none_and_the_clearer_all() {
     assert_eq!(clearer(9, 1), Some(false));
     let kueue = |bound: f64| {
         let mut alone = run("kueue", 0, 0, 0, 0.0);
-        let name = "research.whole-machine.bound_count".to_owned();
+        let name = "research.whole-machine.bound_count".parse().unwrap();
         alone.metrics.insert(name, Amount::Is(bound));
         holds(&verdicts("preemption", &[alone]), "kueue", "alone")
     };

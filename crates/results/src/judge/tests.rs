@@ -14,7 +14,7 @@ fn run(arm: &str, metrics: &[(&str, Amount)]) -> Judged {
         placements: Vec::new(),
         metrics: metrics
             .iter()
-            .map(|(name, amount)| ((*name).to_owned(), *amount))
+            .map(|(name, amount)| (name.parse().unwrap(), *amount))
             .collect(),
     }
 }
@@ -22,7 +22,7 @@ fn run(arm: &str, metrics: &[(&str, Amount)]) -> Judged {
 fn verdict(shape: &str, runs: &[Judged]) -> (Option<bool>, String) {
     let arms = arms(&expect(shape), runs);
     let last = arms.last().expect("an arm");
-    (last.shape_holds, last.reason.clone())
+    (last.claims_hold, last.reason.clone())
 }
 
 const SHARED_WITHIN_3_PERCENT: &str = r#"{ "claim": "as fast", "holds": { "ratio": {
@@ -61,7 +61,7 @@ fn repeats_are_judged_at_their_median_and_shown_with_their_range() {
     ];
     let all = arms(&expect(SHARED_WITHIN_3_PERCENT), &runs);
     assert_eq!(all[0].runs, 3);
-    assert_eq!(all[0].shape_holds, Some(true));
+    assert_eq!(all[0].claims_hold, Some(true));
     let spread = all[0].metrics["shared.makespan_secs"];
     let secs = |p| match p {
         crate::run_folder::Percentile::Secs(secs) => secs,
@@ -74,7 +74,7 @@ fn repeats_are_judged_at_their_median_and_shown_with_their_range() {
 }
 
 #[test]
-fn what_it_means_is_said_only_where_every_shape_holds() {
+fn what_it_means_is_said_only_where_every_claims_hold() {
     let expect = Expect {
         meaning: "share".into(),
         ..expect(SHARED_WITHIN_3_PERCENT)
@@ -149,7 +149,7 @@ fn one_broken_shape_breaks_the_arm_and_an_arm_without_shapes_has_no_verdict() {
     let mut evicted = makespans(100.0, 100.0);
     evicted
         .metrics
-        .insert("shared.evictions".into(), Amount::Is(2.0));
+        .insert("shared.evictions".parse().unwrap(), Amount::Is(2.0));
     assert_eq!(verdict(&two, &[evicted]).0, Some(false));
     let elsewhere = SHARED_WITHIN_3_PERCENT.replace(r#""holds""#, r#""arms": ["lent"], "holds""#);
     assert_eq!(verdict(&elsewhere, &[makespans(1.0, 9.0)]).0, None);

@@ -38,6 +38,7 @@ pub mod sessions;
 pub mod soak;
 pub mod storage;
 pub mod summary;
+pub mod upgrade;
 pub mod writer;
 
 pub use append::replace;

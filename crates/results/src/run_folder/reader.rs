@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 use super::summary::SCHEMA;
+use super::upgrade;
 use super::{Decision, Record, RestartRow, RunInfo, StorageRow, Summary, files};
 
 /// Larger files are refused: an hour's records of ten thousand pods have some 20 MB.
@@ -85,7 +87,7 @@ impl Session {
             Some(name) if name == files::SUMMARY => path.parent().unwrap_or(path),
             _ => path,
         };
-        let summary = versioned(dir, "session", files::SUMMARY)?;
+        let summary = versioned(dir, "session", files::SUMMARY, upgrade::summary)?;
         Ok(Self {
             dir: dir.to_owned(),
             summary,
@@ -144,7 +146,7 @@ impl Run {
     /// If `run.json` is missing, foreign, damaged or of a later schema, or if the records are damaged anywhere but at their
     /// end. Another file that is damaged costs what it tells, with a note.
     pub fn load(dir: &Path) -> Result<Self, ReadError> {
-        let info: RunInfo = versioned(dir, "run", files::RUN)?;
+        let info: RunInfo = versioned(dir, "run", files::RUN, upgrade::run)?;
         let mut notes = Vec::new();
         let records: Vec<Record> = lines(&dir.join(files::JOBS), &mut notes, json_line)?;
         let exits = lines(&dir.join(files::RESTARTS), &mut notes, json_line);
@@ -226,6 +228,7 @@ pub(super) fn versioned<T: DeserializeOwned>(
     dir: &Path,
     what: &'static str,
     file: &'static str,
+    upgrade: fn(&mut Value),
 ) -> Result<T, ReadError> {
     if !dir.exists() {
         return Err(ReadError::Missing(dir.to_owned()));
@@ -242,9 +245,17 @@ pub(super) fn versioned<T: DeserializeOwned>(
         other => other?,
     };
     // The schema's number first: a later schema may lack what this one asks for.
-    let value: serde_json::Value = parse(&path, &text)?;
-    match value.get("schema").and_then(serde_json::Value::as_u64) {
+    let mut value: Value = parse(&path, &text)?;
+    match value.get("schema").and_then(Value::as_u64) {
         Some(found) if found > u64::from(SCHEMA) => Err(ReadError::Future { path, found }),
+        Some(found) if found < u64::from(SCHEMA) => {
+            upgrade(&mut value);
+            serde_json::from_value(value).map_err(|error| ReadError::Corrupt {
+                path,
+                error: error.to_string(),
+            })
+        }
+        // From the text, so that an error says where.
         Some(_) => parse(&path, &text),
         None => Err(ReadError::Corrupt {
             path,
@@ -356,7 +367,8 @@ fn lines<T>(
 
 fn csv<R: CsvRow>(path: &Path, notes: &mut Vec<String>) -> Result<Vec<R>, ReadError> {
     let rows = lines(path, notes, |line| {
-        if line == R::HEADER {
+        // An older headroom called some columns otherwise; the first one is the same in every header.
+        if line == R::HEADER || line.starts_with("secs,") {
             return Ok(None);
         }
         R::from_csv(line).map(Some)

@@ -11,7 +11,7 @@ use super::run_summary::{Percentile, RunSummary};
 use super::soak::Soak;
 
 /// Version of the schema that this program writes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A session: one command, its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,7 +90,7 @@ pub struct ArmSummary {
     /// Published metrics, by the same names.
     pub published: BTreeMap<String, f64>,
     /// Whether every shape declared for the arm holds; null: none is, or one cannot be judged.
-    pub shape_holds: Option<bool>,
+    pub claims_hold: Option<bool>,
     /// The verdict in one sentence, with the metrics it rests on.
     pub reason: String,
     /// The shapes one by one.

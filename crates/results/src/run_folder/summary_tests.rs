@@ -32,7 +32,7 @@ fn the_committed_schema_is_that_of_the_types() {
 fn a_summary_reads_back_and_a_percentile_has_the_shapes_that_the_schema_says() {
     let summary = full();
     let json = serde_json::to_value(&summary).unwrap();
-    let bound = &json["runs"][0]["tenants"][0]["latency"]["whole-card"]["bound"];
+    let bound = &json["runs"][0]["tenants"][0]["latency"]["whole-card"]["bind_latency"];
     assert_eq!(bound["p50"], 1.25);
     assert_eq!(bound["p95"], serde_json::json!({"over": 90.0}));
     assert_eq!(bound["p99"], serde_json::Value::Null);

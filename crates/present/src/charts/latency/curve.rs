@@ -60,8 +60,8 @@ pub(super) fn curves(material: &Material, run: &RunMaterial) -> Vec<Curve> {
             curve.mark = [Mark::Line, Mark::Dash, Mark::Dots][i % 3];
             for (share, name) in [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")] {
                 let keys = [
-                    format!("{class}.bound_{name}_secs"),
-                    format!("bound_{name}_secs"),
+                    format!("{class}.bind_latency_{name}_secs"),
+                    format!("bind_latency_{name}_secs"),
                 ];
                 let found = keys.iter().find_map(|k| run.published(team, k));
                 curve.published.extend(found.map(|v| (share, v)));
@@ -80,7 +80,7 @@ fn pooled(material: &Material, arm: &str, team: &str) -> BTreeMap<String, Vec<Sa
     for run in material.runs.iter().filter(|r| r.summary.arm == arm) {
         let own = run.run.records.iter().filter(|r| r.tenant == team);
         for ((class, phase), waits) in samples(own, run.summary.observed_secs).0 {
-            if phase == Phase::Bound {
+            if phase == Phase::BindLatency {
                 all.entry(class).or_default().extend(waits);
             }
         }

@@ -2,8 +2,8 @@
 
 use crate::charts::names::{Unit, in_full};
 use crate::charts::text::{clean, secs};
-use compare::metrics::Better;
 use compare::{Row, Verdict};
+use plan::metric::Better;
 use results::judge::Amount;
 use results::run_folder::Percentile;
 
@@ -11,9 +11,9 @@ use results::run_folder::Percentile;
 #[must_use]
 pub fn cells(row: &Row) -> [String; 8] {
     [
-        in_full(&row.metric),
-        value(&row.metric, row.base_median, &row.base),
-        value(&row.metric, row.new_median, &row.new),
+        in_full(&row.metric.to_string()),
+        value(&row.metric.to_string(), row.base_median, &row.base),
+        value(&row.metric.to_string(), row.new_median, &row.new),
         change(row),
         interval(row),
         limit(row),
@@ -64,7 +64,7 @@ pub(super) fn change(row: &Row) -> String {
     let text = match (row.change, row.difference) {
         (Some(share), _) => signed_percent(share),
         (None, Some(0.0)) => "0".into(),
-        (None, Some(difference)) => signed(&row.metric, difference),
+        (None, Some(difference)) => signed(&row.metric.to_string(), difference),
         (None, None) => return "?".into(),
     };
     if row.at_least {
@@ -80,7 +80,7 @@ fn interval(row: &Row) -> String {
             if row.interval.relative {
                 signed_percent(v)
             } else {
-                signed(&row.metric, v)
+                signed(&row.metric.to_string(), v)
             }
         })
     };
@@ -97,13 +97,15 @@ pub(super) fn limit(row: &Row) -> String {
         Some(Better::Lower) => "+",
         Some(Better::Higher) => "−",
         Some(Better::Same) => "±",
-        None => "",
+        Some(Better::Neither) | None => "",
     };
-    let percent = row.limit_percent.map(|l| format!("{sign}{l} %"));
-    let absolute = row.limit.map(|l| match Unit::of(&row.metric) {
-        Unit::Secs => format!("{sign}{}", secs(l)),
-        _ => format!("{sign}{l}"),
-    });
+    let percent = row.threshold_percent.map(|l| format!("{sign}{l} %"));
+    let absolute = row
+        .threshold
+        .map(|l| match Unit::of(&row.metric.to_string()) {
+            Unit::Secs => format!("{sign}{}", secs(l)),
+            _ => format!("{sign}{l}"),
+        });
     percent
         .into_iter()
         .chain(absolute)

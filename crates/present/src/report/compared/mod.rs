@@ -218,7 +218,7 @@ pub fn verdict(of: &Comparison) -> String {
             };
             format!(
                 "{of_arm}{} {} (limit {})",
-                in_full(&row.metric),
+                in_full(&row.metric.to_string()),
                 change(row),
                 limit(row)
             )

@@ -39,18 +39,18 @@ pub fn power_text(of: &Power) -> String {
     text += &table(vec![
         alarms("no change", |s| s.false_alarms),
         alarms("every metric worse by exactly its limit", |s| {
-            s.false_alarms_at_limit
+            s.false_alarms_at_threshold
         }),
     ]);
     for metric in &of.metrics {
-        let key = &metric.metric;
+        let key = &metric.metric.to_string();
         text += &format!(
             "\n\n{}: median {}, {} to {} in the runs; {}.\n",
             in_full(key),
             number(key, metric.median),
             number(key, metric.min),
             number(key, metric.max),
-            limit_words(metric.limit_percent, metric.limit, key)
+            limit_words(metric.threshold_percent, metric.threshold, key)
         );
         let own = |s: &Shape| {
             let found = s

@@ -182,7 +182,10 @@ impl<'a> Arm<'a> {
                 String::new()
             };
             for (class, phases) in &team.latency {
-                if let Some(bound) = phases.get("bound").filter(|l| l.censored > 0) {
+                if let Some(bound) = phases
+                    .get(&plan::metric::Phase::BindLatency)
+                    .filter(|l| l.censored > 0)
+                {
                     let done = bound.count.saturating_sub(bound.censored);
                     let done = match done {
                         0 => "none".into(),

@@ -40,7 +40,7 @@ pub fn findings(material: &Material) -> Vec<String> {
 
 /// How many claims about an arm hold, where that can be said.
 fn verdict(arm: &ArmSummary, published: bool) -> Option<String> {
-    let verdict = match (published, arm.shape_holds?) {
+    let verdict = match (published, arm.claims_hold?) {
         (true, true) => "The published shape was seen again",
         (true, false) => "The published shape was not seen again",
         (false, _) => "Claims of the file",

@@ -25,7 +25,7 @@ use results::run_folder::Ended;
 use results::run_folder::{FailedRun, Percentile};
 
 /// Version of the page's JSON.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// How an experiment of several ended.
 #[derive(Debug)]

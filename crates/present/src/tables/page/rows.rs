@@ -4,7 +4,6 @@ use super::{ClaimRow, Input, MetricRow, Outcome};
 use crate::charts::text::{first_and_last, short};
 use plan::Order;
 use plan::{Arm, Plan};
-use results::judge::metric_key;
 use results::run_folder::run_summary::cut::COMPONENT_LOST;
 use results::run_folder::{ArmSummary, Summary};
 
@@ -12,11 +11,7 @@ use results::run_folder::{ArmSummary, Summary};
 pub fn metrics(input: &Input<'_>) -> Vec<MetricRow> {
     let mut rows = Vec::new();
     for published in &input.experiment.expect.published {
-        let name = metric_key(
-            &published.tenant,
-            published.class.as_deref(),
-            published.metric,
-        );
+        let name = published.key().to_string();
         let of_arm = |arm: &&Arm| published.arm.as_ref().is_none_or(|own| *own == arm.name);
         let arms = input.experiment.arms.iter().filter(of_arm);
         // One that was published for no arm by name is about those that run unasked.

@@ -21,7 +21,10 @@ fn order(experiment: &Experiment, overrides: &Overrides) -> Order {
 
 /// A run of `quota-unit` in which so many Jobs of 8 cards held quota at once.
 fn judged(arm: &str, at_once: f64) -> Judged {
-    let metric = |name: &str, value| (format!("research.{name}"), judge::Amount::Is(value));
+    let metric = |name: &str, value| {
+        let key = format!("research.{name}").parse().unwrap();
+        (key, judge::Amount::Is(value))
+    };
     Judged {
         arm: arm.into(),
         metrics: [

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cluster::node_names;
+use crate::run_folder::{Attempt, FreeCards, Record, Unplaced};
 use plan::{CARDS_PER_NODE, Plan, TenantPlan};
-use results::run_folder::{Attempt, FreeCards, Record, Unplaced};
 
 /// The whole-machine requests that had a pod but were never bound.
 #[must_use]
@@ -37,7 +36,7 @@ pub fn free_cards(plan: &Plan, tenant: &TenantPlan, records: &[Record], at_secs:
     }
     let mut machines: BTreeMap<u32, u32> = BTreeMap::new();
     let (mut idle_cards, mut unusable) = (0, 0);
-    for (node, group) in node_names(&plan.cluster) {
+    for (node, group) in plan.cluster.node_names() {
         if tenant.group.as_ref().is_some_and(|own| *own != group) {
             continue;
         }
@@ -64,9 +63,9 @@ fn holds(attempt: &Attempt, at_secs: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_folder::{AttemptEnd, Outcome};
     use plan::{self, Overrides};
     use plan::{Request, Via};
-    use results::run_folder::{AttemptEnd, Outcome};
 
     fn record(tenant: &str, cards: u32, node: Option<(&str, &[u32])>) -> Record {
         let attempt = Attempt {

@@ -1,0 +1,21 @@
+//! Old words of a file, each said with the new one.
+
+use host::errln;
+use plan::{Experiment, Hint, PlanError};
+
+/// The experiment of that name or file. Each old word in the file gives a line.
+///
+/// # Errors
+/// There is no such experiment, or its file is wrong.
+pub fn loaded(name: &str) -> Result<Experiment, PlanError> {
+    let experiment = plan::load(name)?;
+    say(&experiment.hints);
+    Ok(experiment)
+}
+
+/// Says which words of a file are old.
+pub fn say(hints: &[Hint]) {
+    for hint in hints {
+        errln!("{hint}");
+    }
+}
