@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::pen::{Area, Drawn, bar};
 use super::scale::Scale;
-use super::text::short;
+use crate::text::short;
 use super::theme::{LINE, WIDTH};
 use super::words::{Words, write};
 

@@ -11,9 +11,9 @@ use super::metrics::steps;
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use super::text::{secs, short, wrap};
+use crate::text::{secs, short};
 use super::theme::{INK, MARGIN, TITLE, WIDTH, WRONG};
-use super::words::{Words, write};
+use super::words::{Words, wrap, write};
 use plan::component::HAMI;
 use plan::{ClientLimit, Via};
 

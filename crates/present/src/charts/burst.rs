@@ -8,7 +8,7 @@ use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
 use super::payment::bills;
 use super::pen::{Area, Drawn, Mark};
-use super::text::{percentile, short, whole};
+use crate::text::{percentile, short, whole};
 use super::theme::{GRID, wash};
 use plan::{CARDS_PER_NODE, TenantPlan, Via};
 use results::judge::Amount;

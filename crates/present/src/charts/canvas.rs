@@ -5,9 +5,9 @@ use std::fmt;
 use plotters::prelude::*;
 
 use super::pen::{Area, DrawError, Drawn, Mark, bar, line, spot};
-use super::text::{clean, short, wrap};
+use crate::text::{clean, short};
 use super::theme::{LINE, MARGIN, PAPER, TEXT, TITLE, WIDTH, width};
-use super::words::{Words, write};
+use super::words::{Words, wrap, write};
 
 /// What a chart is: its words, and how its body is drawn on anything.
 pub trait Sketch {

@@ -7,7 +7,7 @@ use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use super::text::{count, percent, short, times, whole};
+use crate::text::{count, percent, short, times, whole};
 use super::theme::{GRID, INK};
 use plan::TenantPlan;
 use results::run_folder::{CardSeconds, TenantSummary, UsageRow};

@@ -8,7 +8,7 @@ use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
-use super::text::{count, short};
+use crate::text::{count, short};
 use super::theme::{GRID, INK, SOFT, WRONG};
 use super::words::{Words, write};
 use plan;

@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::material::{Material, RunMaterial};
 use super::metrics::tails;
-use super::text::{count, percentile, secs, short};
+use crate::text::{count, percentile, secs, short};
 use results::run_folder::{ComponentExit, Percentile, StallLatency, StallSummary, StorageRow};
 
 /// The most components whose exits one picture shows.

@@ -8,7 +8,7 @@ use super::material::Material;
 use super::metrics::Repeats;
 use super::names::planes;
 use super::pen::{Area, Drawn, Mark, spot};
-use super::text::{percent, secs, times, whole};
+use crate::text::{percent, secs, times, whole};
 use super::theme::{GRID, INK, wash};
 
 /// The most teams that one picture shows.

@@ -10,7 +10,7 @@ use super::metrics::steps;
 use super::panel::{FOOT, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, bar, line, spot};
 use super::scale::Scale;
-use super::text::{count, short};
+use crate::text::{count, short};
 use super::theme::{GRID, INK, WRONG};
 use super::words::{Words, write};
 use plan::CARDS_PER_NODE;
@@ -47,7 +47,7 @@ struct Evictions {
     /// In all.
     all: usize,
     /// Of these, of a task that had a machine.
-    placed: usize,
+    on_machines: usize,
     /// Machines with any of those.
     machines: usize,
 }
@@ -73,14 +73,14 @@ impl Lanes {
 
     fn of_run(material: &Material, run: &RunMaterial) -> Option<Self> {
         let (mut machines, asked) = lanes(run);
-        let placed: usize = machines.iter().map(|l| l.evictions.len()).sum();
-        if placed == 0 {
+        let on_machines: usize = machines.iter().map(|l| l.evictions.len()).sum();
+        if on_machines == 0 {
             return None;
         }
         let placed = machines.iter().map(|l| l.placements.len()).sum();
         let evictions = Evictions {
-            all: all_evictions(run).max(placed),
-            placed,
+            all: all_evictions(run).max(on_machines),
+            on_machines,
             machines: machines.iter().filter(|l| !l.evictions.is_empty()).count(),
         };
         let verdict = if run.summary.placements.is_empty() {
@@ -150,11 +150,11 @@ impl Evictions {
     fn in_words(self) -> String {
         let all = count(self.all as u64, "eviction");
         let machines = count(self.machines as u64, "machine");
-        match self.all.saturating_sub(self.placed) {
+        match self.all.saturating_sub(self.on_machines) {
             0 => format!("{all} on {machines}"),
             early => format!(
                 "{all}, {} of them on {machines} and {early} before there was a machine",
-                self.placed
+                self.on_machines
             ),
         }
     }
@@ -332,7 +332,7 @@ mod tests {
         };
         let evictions = |all, machines| Evictions {
             all,
-            placed: 40,
+            on_machines: 40,
             machines,
         };
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::metrics::more;
-use super::text::in_one_line;
+use crate::text::in_one_line;
 use super::theme::Teams;
 use plan::DataPlanePlan;
 use results::judge::{self, Values};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::material::{Material, RunMaterial};
 use super::names::Unit;
-use super::text::percentile as percentile_text;
+use crate::text::percentile as percentile_text;
 use results::judge::{Amount, Values};
 use results::run_folder::{Latency, Percentile, Record, RunSummary};
 

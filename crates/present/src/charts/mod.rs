@@ -35,7 +35,6 @@ pub mod placements;
 pub mod power;
 pub mod quota;
 pub mod scale;
-pub mod text;
 pub mod theme;
 pub mod trend;
 mod trend_data;

@@ -1,6 +1,6 @@
 //! Values' names in words, and the units that they tell.
 
-use super::text::{percent, secs, whole};
+use crate::text::{percent, secs, whole};
 
 /// The unit that a metric's name tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

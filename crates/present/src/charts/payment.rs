@@ -6,7 +6,7 @@ use super::bars::{Bars, STEP};
 use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
 use super::pen::{Area, Drawn, Mark};
-use super::text::{count, short, whole};
+use crate::text::{count, short, whole};
 use super::theme::wash;
 use results::judge;
 use results::run_folder::{Bill, Eviction};

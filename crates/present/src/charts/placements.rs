@@ -6,7 +6,7 @@ use plotters::prelude::*;
 use super::canvas::{Key, Sketch};
 use super::material::Material;
 use super::pen::{Area, Drawn, Mark, bar, spot};
-use super::text::{count, percent, short};
+use crate::text::{count, percent, short};
 use super::theme::{GRID, INK, SOFT, TEXT, WRONG, width};
 use super::words::{Words, write};
 use results::run_folder::{Placed, Placements};

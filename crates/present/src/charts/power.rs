@@ -12,7 +12,7 @@ use super::names::{in_full, words};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, spot};
 use super::scale::Scale;
-use super::text::{short, whole};
+use crate::text::{short, whole};
 use super::theme::{INK, Teams, WRONG};
 use compare::power::{Detection, Power, Shape};
 

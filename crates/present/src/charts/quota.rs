@@ -9,7 +9,7 @@ use super::metrics::admitted_over_time;
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use super::text::{short, whole};
+use crate::text::{short, whole};
 use super::theme::WRONG;
 use plan::QuotaUnit;
 

@@ -1,6 +1,6 @@
 //! Axes: from values to a share of the axis's length, with ticks. Any finite or infinite value is safe to ask for.
 
-use super::text::whole;
+use crate::text::whole;
 
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]

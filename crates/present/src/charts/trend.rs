@@ -12,7 +12,7 @@ use super::names::{Unit, in_full, words};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
-use super::text::{count, short, to_the_second};
+use crate::text::{count, short, to_the_second};
 use super::theme::{INK, LINE, SOFT};
 use super::trend_data::{Point, chosen, points};
 use super::words::{Words, write};

@@ -2,7 +2,7 @@
 
 use crate::charts::Material;
 use crate::charts::material::RunMaterial;
-use crate::charts::text::percentile;
+use crate::text::percentile;
 use results::disturbance::{LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
 
 /// Names of the columns.

@@ -5,7 +5,7 @@ use std::path::Path;
 use comfy_table::{Table, presets};
 
 use super::ReportError;
-use crate::charts::text::{clean, secs, short, to_the_second};
+use crate::text::{clean, secs, short, to_the_second};
 use results::run_folder::{RunSummary, Session, Summary, sessions};
 
 /// Lists the sessions that [`sessions::below`] finds in `root`, the latest first: time, experiment, HAMi, disturbed, headline

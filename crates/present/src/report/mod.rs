@@ -107,20 +107,6 @@ pub fn nightly(
     fs::write(out_file, html).map_err(|e| io_error(out_file, e))
 }
 
-/// The command line as a shell takes it.
-#[must_use]
-pub fn shell(command: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    let quoted = command.iter().map(|word| {
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    });
-    quoted.collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests;
 

@@ -6,11 +6,10 @@ use std::path::Path;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use super::findings::findings;
-use super::shell;
 use super::soak::{self, soaked};
 use super::tables::{ArmTable, tables};
 use crate::charts::Material;
-use crate::charts::text::{clean, to_the_second};
+use crate::text::{clean, shell, table, to_the_second};
 use results::run_folder::{ReadError, RunSummary};
 
 /// A session in words and tables, for the terminal.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::charts::Material;
-use crate::charts::text::{clean, count};
+use crate::text::{clean, count};
 use crate::tables::soak;
 use plan;
 use results::run_folder::RestartRow;

@@ -98,12 +98,6 @@ fn the_built_in_extender_is_never_passed_off_as_hami() {
     );
 }
 
-#[test]
-fn commands_are_quoted_for_a_shell() {
-    let words = ["headroom", "bench", "it's", "", "a b", "--x=1"].map(String::from);
-    assert_eq!(shell(&words), r"headroom bench 'it'\''s' '' 'a b' --x=1");
-}
-
 /// Damage is refused in one line or reported on; never a panic, and never markup out of a file.
 #[test]
 fn damaged_sessions_never_break_a_report() {

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use super::super::material::{Material, RunMaterial};
 use super::super::panel::Panel;
 use super::super::pen::{Area, Drawn, Mark, spot};
-use super::super::text::percentile;
+use crate::text::percentile;
 use super::super::theme::INK;
 use results::judge::Amount;
 use results::latency::{Sample, distribution, samples};

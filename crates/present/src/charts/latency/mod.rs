@@ -15,7 +15,7 @@ use super::metrics::tails;
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use super::text::{count, short};
+use crate::text::{count, short};
 use super::theme::INK;
 use results::judge::Amount;
 

@@ -13,7 +13,7 @@ use self::map::{Arm, arm};
 use super::canvas::{Key, Sketch};
 use super::material::Material;
 use super::pen::{Area, Drawn, Mark};
-use super::text::{count, secs};
+use crate::text::{count, secs};
 use super::theme::{GRID, INK, wash};
 
 /// The most arms that one picture shows.

@@ -1,7 +1,7 @@
 //! A row of a comparison in words.
 
 use crate::charts::names::{Unit, in_full};
-use crate::charts::text::{clean, secs};
+use crate::text::{clean, secs};
 use compare::metrics::Better;
 use compare::{Row, Verdict};
 use results::judge::Amount;

@@ -6,7 +6,7 @@ mod power;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use crate::charts::names::in_full;
-use crate::charts::text::{clean, count};
+use crate::text::{clean, count};
 use compare::rank::{self, MOST_EXACT};
 use compare::verdict::runs_needed;
 use compare::{Comparison, Outcome, Row, SideFacts, Verdict};

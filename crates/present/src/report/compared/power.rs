@@ -4,7 +4,7 @@ use comfy_table::{Table, presets};
 
 use super::cells::number;
 use crate::charts::names::in_full;
-use crate::charts::text::whole;
+use crate::text::whole;
 use compare::power::{Power, Shape};
 
 /// Simulated comparisons as a Markdown table a metric, and one of the false alarms.

@@ -5,7 +5,7 @@ use crate::charts::Material;
 use crate::charts::material::RunMaterial;
 use crate::charts::metrics::Repeats;
 use crate::charts::payment::bills;
-use crate::charts::text::{count, percent, secs, thousands, times, whole};
+use crate::text::{count, percent, secs, thousands, times, whole};
 use results::judge::Amount;
 use results::run_folder::Bill;
 

@@ -7,7 +7,7 @@ mod arm;
 use self::arm::Arm;
 use super::article::was_published;
 use crate::charts::Material;
-use crate::charts::text::{count, in_one_line};
+use crate::text::{count, in_one_line};
 use plan::HamiKind;
 use results::run_folder::{ArmSummary, Claim, FailedRun};
 

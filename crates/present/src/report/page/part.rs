@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::super::findings::findings;
 use super::super::soak::{self, Soaked, soaked};
 use super::super::tables::{ArmTable, tables};
-use super::super::{article, health, shell};
-use crate::charts::text::{clean, short, to_the_second};
+use super::super::{article, health};
+use crate::text::{clean, shell, short, to_the_second};
 use crate::charts::{Chart, DrawError, Material, charts};
 use plan::HamiKind;
 
@@ -34,7 +34,7 @@ pub(super) struct Part {
     /// Whether the shapes below were published, and not only claimed by an experiment's file.
     published: bool,
     verdicts: Vec<Verdict>,
-    metrics: Vec<Metric>,
+    charts: Vec<Picture>,
     calls: Vec<Calls>,
     warnings: Vec<Warning>,
     health_columns: [&'static str; 8],
@@ -52,7 +52,7 @@ pub(super) struct Part {
 
 /// A chart.
 #[derive(Debug, Serialize)]
-pub(super) struct Metric {
+pub(super) struct Picture {
     title: String,
     svg: String,
 }
@@ -92,9 +92,9 @@ impl Part {
     pub fn of(material: &Material) -> Result<Self, DrawError> {
         let summary = &material.session.summary;
         let info = material.runs.first().map(|r| &r.run.info);
-        let metrics = charts(material)
+        let pictures = charts(material)
             .iter()
-            .map(|c| Metric::of(c.as_ref()))
+            .map(|c| Picture::of(c.as_ref()))
             .collect::<Result<_, _>>()?;
         let told = article::experiment(&summary.experiment);
         let (title, description) = told.map_or_else(Default::default, |e| (e.title, e.description));
@@ -118,7 +118,7 @@ impl Part {
             tables,
             published: article::was_published(material),
             verdicts: verdicts(material),
-            metrics,
+            charts: pictures,
             calls: calls(material),
             warnings: warnings(material),
             health_columns: health::COLUMNS,
@@ -150,7 +150,7 @@ impl Part {
     }
 }
 
-impl Metric {
+impl Picture {
     /// Draws a chart.
     ///
     /// # Errors

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use super::rows::sentence;
 use super::{MetricRow, Page, Part, State, verdicts};
 use crate::tables::table::percentile;
+use crate::text::in_one_line;
 use results::run_folder::Percentile;
 
 pub fn page(page: &Page) -> String {
@@ -105,7 +105,7 @@ fn write(part: &Part, text: &mut String) {
     let _ = writeln!(text, "\n## {}: {}\n", part.experiment, part.title);
     if matches!(part.state, State::NotBegun | State::LeftOut) {
         // Each of its rows would say the same.
-        let why = part.error.as_deref().map(sentence);
+        let why = part.error.as_deref().map(in_one_line);
         let why = why.map_or(String::new(), |why| format!(": {why}"));
         let _ = writeln!(text, "- {}{why}", state(part));
         return;
@@ -131,9 +131,9 @@ fn write(part: &Part, text: &mut String) {
     let mut notes = Vec::new();
     let what = state(part).to_lowercase();
     let error = part.error.iter();
-    notes.extend(error.map(|e| format!("{what}: {}", sentence(e))));
+    notes.extend(error.map(|e| format!("{what}: {}", in_one_line(e))));
     notes.extend(part.failed.iter().map(|run| {
-        let error = sentence(&run.error);
+        let error = in_one_line(&run.error);
         format!("failed: arm {}, repeat {}: {error}", run.arm, run.repeat)
     }));
     let disturbed = part.disturbed.iter();

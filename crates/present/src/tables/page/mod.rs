@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::charts::text::to_the_second;
+use crate::text::to_the_second;
 use plan::Experiment;
 use plan::Order;
 use results::run_folder::Ended;

@@ -1,9 +1,8 @@
 //! Values and claims of one experiment: as the experiment declares them, with what its session has for each.
 
 use super::{ClaimRow, Input, MetricRow, Outcome};
-use crate::charts::text::{first_and_last, short};
-use plan::Order;
-use plan::{Arm, Plan};
+use crate::text::in_one_line;
+use plan::{Arm, Order, Plan};
 use results::judge::metric_key;
 use results::run_folder::run_summary::cut::COMPONENT_LOST;
 use results::run_folder::{ArmSummary, Summary};
@@ -98,7 +97,7 @@ fn why_not(input: &Input<'_>, arm: &Arm) -> Option<String> {
     }
     let ended = match input.outcome {
         None => return Some("has not begun".to_owned()),
-        Some(Outcome::Failed(error)) => return Some(format!("failed: {}", sentence(error))),
+        Some(Outcome::Failed(error)) => return Some(format!("failed: {}", in_one_line(error))),
         Some(Outcome::Ended(ended)) => ended,
     };
     if summary_of(input, &arm.name).is_some() {
@@ -109,7 +108,7 @@ fn why_not(input: &Input<'_>, arm: &Arm) -> Option<String> {
     let cut = runs.find(|run| run.arm == arm.name && !run.came_to_its_end());
     let why = cut.and_then(|run| run.disturbed.iter().find(|d| d.kind == COMPONENT_LOST));
     Some(match (failed, why) {
-        (Some(run), _) => format!("failed: {}", sentence(&run.error)),
+        (Some(run), _) => format!("failed: {}", in_one_line(&run.error)),
         (None, Some(why)) => format!("cut short: {}", why.detail),
         (None, None) if ended.interrupted => "interrupted before it ended".to_owned(),
         (None, None) => "did not run".to_owned(),
@@ -127,20 +126,4 @@ fn not_comparable(input: &Input<'_>) -> String {
         "nothing was published for {} machines",
         nodes.unwrap_or_default()
     )
-}
-
-/// The most characters of an error in a table's cell.
-const ERROR: usize = 160;
-
-/// What went wrong, in one line: what is said of it, and of the log that may follow the line that it ends with.
-pub(super) fn sentence(text: &str) -> String {
-    let (first, last) = first_and_last(text);
-    let line = match (first.strip_suffix(':'), last) {
-        (Some(said), Some(last)) => {
-            let said = said.split_once("; the last lines of").map_or(said, |s| s.0);
-            format!("{said}: {last}")
-        }
-        _ => first.to_owned(),
-    };
-    short(&line, ERROR)
 }

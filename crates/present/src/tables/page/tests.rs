@@ -254,18 +254,6 @@ fn a_run_that_lost_a_component_is_no_ground_for_a_verdict_and_the_page_says_why(
 }
 
 #[test]
-fn an_error_is_one_line_with_the_end_of_the_log_that_follows_it() {
-    let died = "kueue exited with code 1 while the cluster came up; the last lines of /tmp/x/kueue.log:\nI0101 a\nno route to \
-                host\n";
-    assert_eq!(
-        rows::sentence(died),
-        "kueue exited with code 1 while the cluster came up: no route to host"
-    );
-    assert_eq!(rows::sentence("can't write x"), "can't write x");
-    assert_eq!(rows::sentence(&"x".repeat(900)).chars().count(), 160);
-}
-
-#[test]
 fn at_another_compression_nothing_is_judged() {
     let experiment = plan::load("regimes").unwrap();
     let overrides = Overrides {
