@@ -11,9 +11,9 @@ use super::metrics::steps;
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use crate::text::{secs, short};
 use super::theme::{INK, MARGIN, TITLE, WIDTH, WRONG};
 use super::words::{Words, wrap, write};
+use crate::text::{secs, short};
 use plan::component::HAMI;
 use plan::{ClientLimit, Via};
 
@@ -53,7 +53,6 @@ struct Curve {
 
 impl BoundOverTime {
     /// A chart, if the session watched bare pods for a fixed time.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let watched = |r: &&RunMaterial| {
             let plan = &r.run.info.plan;

@@ -8,8 +8,8 @@ use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
 use super::payment::bills;
 use super::pen::{Area, Drawn, Mark};
-use crate::text::{percentile, short, whole};
 use super::theme::{GRID, wash};
+use crate::text::{percentile, short, whole};
 use plan::{CARDS_PER_NODE, TenantPlan, Via};
 use results::judge::Amount;
 
@@ -44,7 +44,6 @@ struct Way {
 
 impl Burst {
     /// A chart, if arms differ in how a team finds whole machines on a cluster that others fill.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown();
         let team = shown.iter().find_map(|run| bursting(run))?.name.clone();

@@ -8,9 +8,9 @@ use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
-use crate::text::{count, short};
 use super::theme::{GRID, INK, SOFT, WRONG};
 use super::words::{Words, write};
+use crate::text::{count, short};
 use plan;
 use results::run_folder::Soak;
 
@@ -39,7 +39,6 @@ pub struct Components {
 
 impl Components {
     /// A chart for each arm, and of several arms for those in which a component exited or etcd was stopped.
-    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let one = material.arms().len() == 1;
         let soak = material.session.summary.soak.as_ref();

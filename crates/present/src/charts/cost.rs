@@ -8,8 +8,8 @@ use super::material::Material;
 use super::metrics::Repeats;
 use super::names::planes;
 use super::pen::{Area, Drawn, Mark, spot};
-use crate::text::{percent, secs, times, whole};
 use super::theme::{GRID, INK, wash};
+use crate::text::{percent, secs, times, whole};
 
 /// The most teams that one picture shows.
 const ROWS: usize = 8;
@@ -39,7 +39,6 @@ struct Team {
 
 impl Cost {
     /// A chart for each arm in which teams finished their work; of several arms for those with more than one such team.
-    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let charts = material.shown().into_iter().map(|run| {
             let arm = &run.summary.arm;

@@ -10,9 +10,9 @@ use super::metrics::steps;
 use super::panel::{FOOT, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, bar, line, spot};
 use super::scale::Scale;
-use crate::text::{count, short};
 use super::theme::{GRID, INK, WRONG};
 use super::words::{Words, write};
+use crate::text::{count, short};
 use plan::CARDS_PER_NODE;
 use results::run_folder::{Placement, PlacementCounts};
 
@@ -63,7 +63,6 @@ enum Verdict {
 
 impl Lanes {
     /// A chart for each arm in which work was evicted.
-    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let shown = material.shown().into_iter();
         shown

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::metrics::more;
-use crate::text::in_one_line;
 use super::theme::Teams;
+use crate::text::in_one_line;
 use plan::DataPlanePlan;
 use results::judge::{self, Values};
 use results::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
@@ -35,7 +35,6 @@ pub struct RunMaterial {
 
 impl RunMaterial {
     /// Wall-clock time of the run's clock's zero; none if it never started.
-    #[must_use]
     pub fn clock_started(&self) -> Option<jiff::Timestamp> {
         self.run.info.clock_started.as_deref()?.parse().ok()
     }
@@ -43,9 +42,6 @@ impl RunMaterial {
 
 impl Material {
     /// Reads a session. A run that can't be read is left out and noted.
-    ///
-    /// # Errors
-    /// If the session itself can't be read.
     pub fn load(path: &Path) -> Result<Self, ReadError> {
         let session = Session::load(path)?;
         let mut notes = Vec::new();
@@ -100,7 +96,6 @@ impl Material {
     }
 
     /// Names of the arms, in the order they first ran.
-    #[must_use]
     pub fn arms(&self) -> Vec<&str> {
         let mut arms: Vec<&str> = Vec::new();
         for run in &self.session.summary.runs {
@@ -112,7 +107,6 @@ impl Material {
     }
 
     /// For each arm the run to show where only one can be shown: its first undisturbed one, else its first.
-    #[must_use]
     pub fn shown(&self) -> Vec<&RunMaterial> {
         self.arms()
             .into_iter()
@@ -125,7 +119,6 @@ impl Material {
     }
 
     /// How charts of one arm end their names: nothing where there is but one arm.
-    #[must_use]
     pub fn suffix(&self, arm: &str) -> String {
         if self.arms().len() > 1 {
             format!("-{arm}")
@@ -135,14 +128,12 @@ impl Material {
     }
 
     /// Name of the session's folder.
-    #[must_use]
     pub fn folder(&self) -> Option<String> {
         let path = self.session.dir.canonicalize().ok()?;
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
     /// Small print that names what ran: HAMi, compression, run.
-    #[must_use]
     pub fn origin(&self) -> String {
         let summary = &self.session.summary;
         let quick = if summary.quick {
@@ -180,13 +171,11 @@ impl RunMaterial {
     }
 
     /// What was played on its machines; `None`: nothing was, so bound pods worked at once.
-    #[must_use]
     pub fn data_plane(&self) -> Option<&DataPlanePlan> {
         self.run.info.plan.data_plane.as_ref()
     }
 
     /// What was published for a team in this run's arm.
-    #[must_use]
     pub fn published(&self, team: &str, metric: &str) -> Option<f64> {
         let tenants = &self.run.info.plan.tenants;
         let plan = tenants.iter().find(|t| t.name == team)?;
@@ -197,7 +186,6 @@ impl RunMaterial {
     }
 
     /// `default, repeat 1`.
-    #[must_use]
     pub fn label(&self) -> String {
         format!("arm {}, repeat {}", self.summary.arm, self.summary.repeat)
     }

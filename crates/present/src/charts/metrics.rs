@@ -17,7 +17,6 @@ const WAITS: [(&str, &[&str]); 4] = [
 ];
 
 /// Values that are shown but never judged, by the same names.
-#[must_use]
 pub fn more(run: &RunSummary) -> Values {
     let mut all = Values::new();
     for team in &run.tenants {
@@ -72,7 +71,6 @@ pub fn admitted_over_time<'a>(
 }
 
 /// Adds up changes over time to steps from 0 to `end_secs`. Of changes at one instant the losses come first.
-#[must_use]
 pub fn steps(mut changes: Vec<(f64, f64)>, end_secs: f64) -> Vec<(f64, f64)> {
     changes.retain(|(at, _)| at.is_finite());
     changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -102,7 +100,6 @@ pub struct Repeats {
 
 impl Repeats {
     /// Collects a team's metric, or with no team one of the whole run; `None` if no run of the arm has it.
-    #[must_use]
     pub fn of(material: &Material, arm: &str, team: &str, key: &str) -> Option<Self> {
         let name = match team {
             "" => key.to_owned(),
@@ -138,7 +135,6 @@ impl Repeats {
     }
 
     /// `451.5 s`, with the range over the repeats where there are several: `451.5 s (449.8 s – 455.0 s)`.
-    #[must_use]
     pub fn print(&self, unit: Unit) -> String {
         let one = |v: Amount| match v {
             Amount::Is(v) => unit.print(v),
@@ -153,7 +149,6 @@ impl Repeats {
     }
 
     /// The median, if it is not only known to be larger than something.
-    #[must_use]
     pub fn known(&self) -> Option<f64> {
         match self.median {
             Amount::Is(v) => Some(v),
@@ -162,7 +157,6 @@ impl Repeats {
     }
 
     /// Measured ÷ published; `None` where the measured is only known to be larger than something.
-    #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         let published = self.published.filter(|p| *p > 0.0)?;
         Some(self.known()? / published)
@@ -171,7 +165,6 @@ impl Repeats {
 
 /// How long requests took to be bound, class by class: `whole-card p95: dedicated 963 ms, shared 979 ms`. The class with
 /// most requests first, at most `most` classes and four teams of each.
-#[must_use]
 pub fn tails(run: &RunMaterial, most: usize) -> Option<String> {
     // Requests in all, and each team with its own.
     type Class<'a> = (u64, Vec<(&'a str, &'a Latency)>);

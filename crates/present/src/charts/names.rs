@@ -17,7 +17,6 @@ pub enum Unit {
 
 impl Unit {
     /// The unit of the metric called `key`.
-    #[must_use]
     pub fn of(key: &str) -> Self {
         let name = key.rsplit('.').next().unwrap_or(key);
         if name.starts_with("card_seconds_") {
@@ -32,7 +31,6 @@ impl Unit {
     }
 
     /// A value with its unit.
-    #[must_use]
     pub fn print(self, value: f64) -> String {
         match self {
             Self::Secs => secs(value),
@@ -48,7 +46,6 @@ impl Unit {
 const IDEAL: &str = "ideal makespan (no control plane)";
 
 /// What an ideal leaves out, and so what is measured beyond it, of a run with or without a data plane.
-#[must_use]
 pub fn planes(data_plane: bool) -> &'static str {
     if data_plane {
         "control or data plane"
@@ -58,7 +55,6 @@ pub fn planes(data_plane: bool) -> &'static str {
 }
 
 /// As [`words`], of a run with or without a data plane.
-#[must_use]
 pub fn words_with(key: &str, data_plane: bool) -> String {
     if data_plane && key == "ideal_secs" {
         return format!("ideal makespan (no {})", planes(true));
@@ -67,7 +63,6 @@ pub fn words_with(key: &str, data_plane: bool) -> String {
 }
 
 /// A metric in words: `whole-card: submit → bound, p95`.
-#[must_use]
 pub fn words(key: &str) -> String {
     let (class, name) = match key.split_once('.') {
         Some((class, name)) => (Some(class), name),
@@ -122,7 +117,6 @@ pub fn words(key: &str) -> String {
 }
 
 /// A metric by its whole name in words: of a team, of a class of its requests, or of the whole run, in words.
-#[must_use]
 pub fn in_full(key: &str) -> String {
     match key.split_once('.') {
         Some(("calls_per_pod", component)) => format!("API calls a bound pod, {component}"),

@@ -6,8 +6,8 @@ use super::bars::{Bars, STEP};
 use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
 use super::pen::{Area, Drawn, Mark};
-use crate::text::{count, short, whole};
 use super::theme::wash;
+use crate::text::{count, short, whole};
 use results::judge;
 use results::run_folder::{Bill, Eviction};
 
@@ -34,7 +34,6 @@ struct Arm {
 }
 
 /// What each team of a run paid, in display order. From the records: an older headroom kept no bills.
-#[must_use]
 pub fn bills(run: &RunMaterial) -> Vec<(&str, Bill)> {
     let end_secs = run.summary.observed_secs;
     let (zero, decisions) = match run.clock_started() {
@@ -51,7 +50,6 @@ pub fn bills(run: &RunMaterial) -> Vec<(&str, Bill)> {
 
 impl Payment {
     /// A chart, if any work was evicted.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let mut room = ROWS;
         let mut arms = Vec::new();

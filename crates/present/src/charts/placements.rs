@@ -6,9 +6,9 @@ use plotters::prelude::*;
 use super::canvas::{Key, Sketch};
 use super::material::Material;
 use super::pen::{Area, Drawn, Mark, bar, spot};
-use crate::text::{count, percent, short};
 use super::theme::{GRID, INK, SOFT, TEXT, WRONG, width};
 use super::words::{Words, write};
+use crate::text::{count, percent, short};
 use results::run_folder::{Placed, Placements};
 
 /// The most arms, and runs of an arm, that one picture shows.
@@ -42,7 +42,6 @@ struct Arm {
 
 impl PlacedWhere {
     /// A chart, if machines were cleared for requests.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let summary = &material.session.summary;
         let arms = summary.arms.iter().filter_map(|arm| {

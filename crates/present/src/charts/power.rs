@@ -12,8 +12,8 @@ use super::names::{in_full, words};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, spot};
 use super::scale::Scale;
-use crate::text::{short, whole};
 use super::theme::{INK, Teams, WRONG};
+use crate::text::{short, whole};
 use compare::power::{Detection, Power, Shape};
 
 /// The most metrics that one picture shows.

@@ -9,8 +9,8 @@ use super::metrics::admitted_over_time;
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use crate::text::{short, whole};
 use super::theme::WRONG;
+use crate::text::{short, whole};
 use plan::QuotaUnit;
 
 /// The most arms that one picture shows.
@@ -36,7 +36,6 @@ struct Arm {
 
 impl Quota {
     /// A chart, if a quota of the session counts anything but cards.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown();
         let unit = |r: &&RunMaterial| r.run.info.plan.kueue.quota_unit != QuotaUnit::Cards;

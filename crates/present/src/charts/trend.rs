@@ -12,10 +12,10 @@ use super::names::{Unit, in_full, words};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
-use crate::text::{count, short, to_the_second};
 use super::theme::{INK, LINE, SOFT};
 use super::trend_data::{Point, chosen, points};
 use super::words::{Words, write};
+use crate::text::{count, short, to_the_second};
 use compare::baseline::NIGHTS;
 
 /// The most metrics that one picture shows.
@@ -45,7 +45,6 @@ struct Metric {
 
 impl Trend {
     /// A chart of the sessions of one experiment; `None` of fewer than two.
-    #[must_use]
     pub fn of(sessions: &[&Material]) -> Option<Self> {
         let mut sessions = sessions.to_vec();
         sessions.sort_by(|a, b| a.session.summary.started.cmp(&b.session.summary.started));

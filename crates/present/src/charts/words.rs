@@ -20,7 +20,6 @@ pub struct Words {
 
 impl Words {
     /// Ink, upright to the right of the point, in its middle.
-    #[must_use]
     pub fn plain() -> Self {
         Self {
             size: TEXT,
@@ -32,7 +31,6 @@ impl Words {
     }
 
     /// Bold.
-    #[must_use]
     pub fn bold() -> Self {
         Self {
             bold: true,
@@ -41,7 +39,6 @@ impl Words {
     }
 
     /// Of less weight.
-    #[must_use]
     pub fn soft() -> Self {
         Self {
             colour: SOFT,
@@ -50,19 +47,16 @@ impl Words {
     }
 
     /// In another size.
-    #[must_use]
     pub fn size(self, size: f64) -> Self {
         Self { size, ..self }
     }
 
     /// In another colour.
-    #[must_use]
     pub fn colour(self, colour: RGBColor) -> Self {
         Self { colour, ..self }
     }
 
     /// Below the point.
-    #[must_use]
     pub fn top(self) -> Self {
         Self {
             v: VPos::Top,
@@ -71,7 +65,6 @@ impl Words {
     }
 
     /// Left of the point.
-    #[must_use]
     pub fn right(self) -> Self {
         Self {
             h: HPos::Right,
@@ -80,7 +73,6 @@ impl Words {
     }
 
     /// Across the point.
-    #[must_use]
     pub fn centre(self) -> Self {
         Self {
             h: HPos::Center,
@@ -90,9 +82,6 @@ impl Words {
 }
 
 /// Writes `text` at `at`.
-///
-/// # Errors
-/// If the backend fails.
 pub fn write<DB: DrawingBackend>(
     area: &Area<DB>,
     at: (i32, i32),

@@ -33,14 +33,12 @@ pub struct Told {
 }
 
 /// The experiment of that name that comes along with headroom.
-#[must_use]
 pub fn experiment(name: &str) -> Option<Experiment> {
     // Not `load`: a summary's text must never make this read a file.
     plan::embedded().find(|known| known.name == name)
 }
 
 /// Whether anything was published of a session's experiment. What one of its own claims was published nowhere.
-#[must_use]
 pub fn was_published(material: &Material) -> bool {
     let summary = &material.session.summary;
     let here = summary.arms.iter().any(|arm| !arm.published.is_empty());
@@ -49,7 +47,6 @@ pub fn was_published(material: &Material) -> bool {
 
 /// Tables of what was published of a session's experiment and stands in none of its own `tables`: arms and teams that did
 /// not run, or ran at a size or compression for which nothing was published.
-#[must_use]
 pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
     let summary = &material.session.summary;
     let Some(experiment) = experiment(&summary.experiment) else {
@@ -100,7 +97,6 @@ pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
 }
 
 /// The experiments of which `materials` hold no session.
-#[must_use]
 pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
     let here: BTreeSet<&str> = materials
         .iter()

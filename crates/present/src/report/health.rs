@@ -1,7 +1,6 @@
 //! What host and harness measured of themselves, run by run: the raw values beside the warnings that came of them.
 
-use crate::charts::Material;
-use crate::charts::material::RunMaterial;
+use crate::charts::{Material, RunMaterial};
 use crate::text::percentile;
 use results::disturbance::{LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
 
@@ -18,7 +17,6 @@ pub const COLUMNS: [&str; 8] = [
 ];
 
 /// From where on each of them disturbs a run.
-#[must_use]
 pub fn limits() -> [String; 8] {
     [
         "disturbed".into(),
@@ -33,7 +31,6 @@ pub fn limits() -> [String; 8] {
 }
 
 /// A row for each run.
-#[must_use]
 pub fn rows(material: &Material) -> Vec<[String; 8]> {
     material.runs.iter().map(row).collect()
 }

@@ -10,9 +10,6 @@ use results::run_folder::{RunSummary, Session, Summary, sessions};
 
 /// Lists the sessions that [`sessions::below`] finds in `root`, the latest first: time, experiment, HAMi, disturbed, headline
 /// metric. A folder that can't be read gets a line that says why.
-///
-/// # Errors
-/// If `root` can't be read.
 pub fn runs(root: &Path) -> Result<String, ReportError> {
     let io_error = |error| ReportError::Io {
         path: root.to_owned(),

@@ -12,18 +12,18 @@
 //! - [`compared`]: a comparison, for the terminal and as Markdown
 //! - [`show`], [`runs`]: a session, and a list of sessions, for the terminal
 
-pub mod article;
+mod article;
 pub mod compared;
 #[cfg(test)]
 mod damage_tests;
-pub mod findings;
-pub mod health;
+mod findings;
+mod health;
 mod list;
-pub mod page;
-pub mod played;
+mod page;
+mod played;
 mod shown;
-pub mod soak;
-pub mod tables;
+mod soak;
+mod tables;
 
 use std::fs;
 use std::io;

@@ -3,10 +3,9 @@
 use serde::Serialize;
 
 use super::played::played;
-use crate::charts::Material;
-use crate::charts::material::RunMaterial;
 use crate::charts::metrics::Repeats;
 use crate::charts::names::{Unit, words, words_with};
+use crate::charts::{Material, RunMaterial};
 use plan::DataPlanePlan;
 
 /// A metric of a team in an arm.
@@ -71,7 +70,6 @@ const BY_CLASS: [&str; 13] = [
 ];
 
 /// The tables of every arm.
-#[must_use]
 pub fn tables(material: &Material) -> Vec<ArmTable> {
     let arms = material.arms().into_iter();
     arms.map(|arm| {

@@ -62,7 +62,9 @@ mod tests {
     fn an_error_is_one_line_with_the_end_of_the_log_that_follows_it() {
         assert_eq!(in_one_line("no disk"), "no disk");
         assert_eq!(
-            in_one_line("etcd exited; the last lines of /tmp/etcd.log:\nstarting\npanic: no disk\n\n"),
+            in_one_line(
+                "etcd exited; the last lines of /tmp/etcd.log:\nstarting\npanic: no disk\n\n"
+            ),
             "etcd exited: panic: no disk"
         );
         assert_eq!(in_one_line(&"x".repeat(900)).chars().count(), ERROR);

@@ -7,11 +7,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use super::line::clean;
 
 /// A table; columns in `numbers` are aligned to the right.
-pub fn table<R>(
-    header: &[&str],
-    numbers: Range<usize>,
-    rows: impl IntoIterator<Item = R>,
-) -> String
+pub fn table<R>(header: &[&str], numbers: Range<usize>, rows: impl IntoIterator<Item = R>) -> String
 where
     R: IntoIterator<Item: AsRef<str>>,
 {

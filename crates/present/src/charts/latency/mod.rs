@@ -15,8 +15,8 @@ use super::metrics::tails;
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use crate::text::{count, short};
 use super::theme::INK;
+use crate::text::{count, short};
 use results::judge::Amount;
 
 /// The most arms that one picture shows.
@@ -42,7 +42,6 @@ struct Arm {
 
 impl BoundLatency {
     /// A chart, if the session has records.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown();
         let arms: Vec<Arm> = shown

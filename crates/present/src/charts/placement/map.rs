@@ -7,9 +7,9 @@ use plotters::prelude::*;
 use super::super::material::{Material, RunMaterial};
 use super::super::panel::HEAD;
 use super::super::pen::{Area, Drawn, Mark, bar, spot};
-use crate::text::{count, short};
 use super::super::theme::{GRID, INK, MARGIN, WIDTH, wash};
 use super::super::words::{Words, write};
+use crate::text::{count, short};
 use plan::CARDS_PER_NODE;
 use results::run_folder::Record;
 

@@ -8,7 +8,6 @@ use results::judge::Amount;
 use results::run_folder::Percentile;
 
 /// A row in words: metric, baseline, new, change, interval, limit, p, verdict.
-#[must_use]
 pub fn cells(row: &Row) -> [String; 8] {
     [
         in_full(&row.metric),

@@ -8,7 +8,6 @@ use crate::text::whole;
 use compare::power::{Power, Shape};
 
 /// Simulated comparisons as a Markdown table a metric, and one of the false alarms.
-#[must_use]
 pub fn power_text(of: &Power) -> String {
     let title = |base: usize, new: usize| format!("{base} + {new} runs");
     let mut header = vec![String::new()];

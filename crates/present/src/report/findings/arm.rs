@@ -1,10 +1,9 @@
 //! What an arm found.
 
 use super::super::tables::data_plane;
-use crate::charts::Material;
-use crate::charts::material::RunMaterial;
 use crate::charts::metrics::Repeats;
 use crate::charts::payment::bills;
+use crate::charts::{Material, RunMaterial};
 use crate::text::{count, percent, secs, thousands, times, whole};
 use results::judge::Amount;
 use results::run_folder::Bill;

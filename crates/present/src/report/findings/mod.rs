@@ -12,7 +12,6 @@ use plan::HamiKind;
 use results::run_folder::{ArmSummary, Claim, FailedRun};
 
 /// The findings, the most important first.
-#[must_use]
 pub fn findings(material: &Material) -> Vec<String> {
     let arms = material.arms();
     let mut all = Vec::new();

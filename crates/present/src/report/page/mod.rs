@@ -11,9 +11,9 @@ use serde::Serialize;
 use self::part::{Part, Picture};
 use super::article::{self, Told};
 use super::{ReportError, WithEarlier, compared};
-use crate::text::{clean, percent};
 use crate::charts::theme::{GRID, INK, PAPER, SOFT, hex};
 use crate::charts::{Material, trends};
+use crate::text::{clean, percent};
 use compare::{ArmRows, Comparison, Outcome};
 use results::disturbance::OTHERS_SHARE;
 
@@ -41,9 +41,6 @@ struct ComparedArm {
 }
 
 /// The report's HTML: what came of comparing `materials`, or why they were not compared, the trend since `earlier` ones, and each of `materials`.
-///
-/// # Errors
-/// If a chart can't be drawn, or the template fails.
 pub fn html(
     materials: Vec<Material>,
     earlier: Vec<Material>,

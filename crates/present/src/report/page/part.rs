@@ -6,8 +6,8 @@ use super::super::findings::findings;
 use super::super::soak::{self, Soaked, soaked};
 use super::super::tables::{ArmTable, tables};
 use super::super::{article, health};
-use crate::text::{clean, shell, short, to_the_second};
 use crate::charts::{Chart, DrawError, Material, charts};
+use crate::text::{clean, shell, short, to_the_second};
 use plan::HamiKind;
 
 /// A session as the template sees it.
@@ -86,9 +86,6 @@ struct Calls {
 
 impl Part {
     /// Everything about a session.
-    ///
-    /// # Errors
-    /// If a chart can't be drawn.
     pub fn of(material: &Material) -> Result<Self, DrawError> {
         let summary = &material.session.summary;
         let info = material.runs.first().map(|r| &r.run.info);
@@ -152,9 +149,6 @@ impl Part {
 
 impl Picture {
     /// Draws a chart.
-    ///
-    /// # Errors
-    /// If that fails.
     pub fn of(chart: &dyn Chart) -> Result<Self, DrawError> {
         Ok(Self {
             title: chart.title(),
