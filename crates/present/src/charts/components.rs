@@ -38,7 +38,7 @@ pub struct Components {
 }
 
 impl Components {
-    /// A chart for each arm, and of several arms for those in which a component exited or etcd was stopped.
+    /// A chart for each arm, and of several arms for those in which a component exited or etcd was stalled.
     pub fn of(material: &Material) -> Vec<Self> {
         let one = material.arms().len() == 1;
         let soak = material.session.summary.soak.as_ref();
@@ -193,7 +193,7 @@ impl Sketch for Components {
             keys.push(Key::new(Mark::Over, INK, "never bound"));
         }
         if !self.data.stalls.is_empty() {
-            keys.push(Key::new(Mark::Fill, GRID, "etcd stopped on purpose"));
+            keys.push(Key::new(Mark::Fill, GRID, "etcd stalled on purpose"));
         }
         if !self.data.exits.is_empty() {
             keys.push(Key::new(Mark::Cross, WRONG, "component exited"));
@@ -205,7 +205,7 @@ impl Sketch for Components {
         let disk = match self.data.fsyncs().len() {
             0 => "",
             _ => {
-                " etcd's disk: the upper end of the bucket in which the 99th percentile of a few seconds lies; a stopped etcd \
+                " etcd's disk: the upper end of the bucket in which the 99th percentile of a few seconds lies; a stalled etcd \
                   tells nothing."
             }
         };
@@ -234,7 +234,7 @@ impl Sketch for Components {
         let rows = (HEAD, HEAD + PANEL_HEIGHT);
         let panel = Panel::new(body, sides, rows, x.clone(), Scale::log_secs(waits));
         self.draw_events(&panel)?;
-        panel.axes("submit → bound", "time, by its logarithm")?;
+        panel.axes("bind latency", "time, by its logarithm")?;
         panel.x_axis(time, exits_bottom == rows.1)?;
         for (_, colour, waits) in &self.data.teams {
             for (due, wait) in waits {

@@ -1,5 +1,5 @@
 //! A lane a machine: cards in use over time by team, where work was evicted, when it was being cleared, and where whole
-//! machines placed.
+//! machines were placed.
 
 use plotters::prelude::*;
 
@@ -52,12 +52,12 @@ struct Evictions {
     machines: usize,
 }
 
-/// What can be said of where whole machines placed.
+/// What can be said of where whole machines were placed.
 #[derive(Debug, Clone, Copy)]
 enum Verdict {
     /// With a node clearer: how its requests fared.
     Cleared(PlacementCounts),
-    /// Without one: how many placed where nothing had been evicted.
+    /// Without one: how many were placed where nothing had been evicted.
     Untouched(usize),
 }
 
@@ -123,7 +123,7 @@ impl Lanes {
     }
 }
 
-/// The run of an arm that tells most: with most requests that did not land right, else the one that is shown anyway.
+/// The run of an arm that tells most: with most requests that were not placed on the machine cleared for them, else the one that is shown anyway.
 fn telling<'a>(material: &'a Material, shown: &'a RunMaterial) -> &'a RunMaterial {
     let own = material
         .runs
@@ -167,9 +167,10 @@ fn finding(evictions: Evictions, placed: (usize, usize), verdict: Verdict) -> St
     };
     match verdict {
         Verdict::Cleared(c) => format!(
-            "{evicted}; {} of {} placed on the machine cleared for {}{}{}{}",
+            "{evicted}; {} of {} {} placed on the machine cleared for {}{}{}{}",
             c.right,
             count(u64::from(c.judged()), "request"),
+            if c.judged() == 1 { "was" } else { "were" },
             if c.judged() == 1 { "it" } else { "them" },
             also(c.elsewhere(), "elsewhere"),
             also(c.never, "nowhere"),
@@ -224,7 +225,7 @@ impl Sketch for Lanes {
         }
         let placements = || self.machines.iter().flat_map(|l| &l.placements);
         if placements().any(|l| !l.wrong) {
-            keys.push(Key::new(Mark::Diamond, INK, "a whole machine placed"));
+            keys.push(Key::new(Mark::Diamond, INK, "whole machine placed"));
         }
         if placements().any(|l| l.wrong) {
             let what = match self.verdict {
@@ -323,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_title_says_where_requests_placed() {
+    fn the_title_says_where_requests_were_placed() {
         let right = PlacementCounts {
             right: 3,
             wrong: 2,
@@ -336,7 +337,7 @@ mod tests {
         };
         assert_eq!(
             finding(evictions(41, 5), (5, 5), Verdict::Cleared(right)),
-            "41 evictions, 40 of them on 5 machines and 1 before there was a machine; 3 of 5 requests placed on the machine cleared for them, 2 elsewhere"
+            "41 evictions, 40 of them on 5 machines and 1 before there was a machine; 3 of 5 requests were placed on the machine cleared for them, 2 elsewhere"
         );
         assert_eq!(
             finding(evictions(40, 34), (0, 5), Verdict::Untouched(0)),

@@ -1,4 +1,4 @@
-//! Every whole-machine request of every run by where it placed, a row an arm: how often clearing goes wrong, and how sure
+//! Every whole-machine request of every run by where it was placed, a row an arm: how often clearing goes wrong, and how sure
 //! that is.
 
 use plotters::prelude::*;
@@ -34,9 +34,9 @@ pub struct PlacedWhere {
 struct Arm {
     name: String,
     all: Placements,
-    /// Published share that placed right.
+    /// Published share that was placed on the machine cleared for it.
     published: Option<f64>,
-    /// Of each run, where its requests placed.
+    /// Of each run, where its requests were placed.
     runs: Vec<Vec<Placed>>,
 }
 
@@ -94,7 +94,7 @@ impl Arm {
         let right = self.all.right;
         let (low, high) = (percent(right.low), percent(right.high));
         let low = low.trim_end_matches(" %");
-        format!("{} of {} right ({low} to {high})", right.count, right.of)
+        format!("{} of {} there ({low} to {high})", right.count, right.of)
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>, top: i32) -> Drawn {
@@ -204,7 +204,7 @@ impl Sketch for PlacedWhere {
         };
         format!(
             "A square is a whole-machine request, a block of them a run. In brackets the exact 95 % interval (Clopper and \
-             Pearson) of the share that placed right, of those that a machine was cleared for.{more} {}",
+             Pearson) of the share on the machine cleared for it, of those that a machine was cleared for.{more} {}",
             self.origin
         )
     }
@@ -230,7 +230,7 @@ mod tests {
     use results::run_folder::Share;
 
     #[test]
-    fn the_title_counts_requests_by_where_they_placed() {
+    fn the_title_counts_requests_by_where_they_were_placed() {
         let share = |count| Share {
             count,
             of: 50,

@@ -139,7 +139,7 @@ impl Sketch for PowerChart<'_> {
             .iter()
             .map(|s| Key::new(Mark::Line, colours.colour(&name(s)), name(s)))
             .collect();
-        keys.push(Key::new(Mark::Dash, WRONG, "limit of the metric"));
+        keys.push(Key::new(Mark::Dash, WRONG, "threshold of the metric"));
         keys.push(Key::new(Mark::Dots, INK, "false alarms allowed"));
         keys
     }
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_lies_between_the_changes_around_it() {
+    fn a_threshold_lies_between_the_changes_around_it() {
         let effects = [1.0, 2.0, 5.0];
         assert_eq!(place(&effects, 1.0), Some(1.0));
         assert_eq!(place(&effects, 2.0), Some(2.0));

@@ -78,8 +78,7 @@ fn row(root: &Path, Session { dir, summary }: &Session) -> Vec<String> {
 /// Arms that a headline names.
 const ARMS: usize = 3;
 
-/// The first run's makespans; where nothing has an end, where requests placed that machines were cleared for; else how many
-/// requests were bound, of whole machines where there were any.
+/// XX
 fn headline(summary: &Summary) -> String {
     let Some(run) = summary.runs.first() else {
         return "no run ended".into();
@@ -98,7 +97,7 @@ fn headline(summary: &Summary) -> String {
     });
     let cleared: Vec<String> = cleared.take(ARMS).collect();
     if !cleared.is_empty() {
-        return format!("placed right: {}", cleared.join(", "));
+        return format!("on the machine cleared for them: {}", cleared.join(", "));
     }
     let mut first: Vec<&RunSummary> = Vec::new();
     for run in &summary.runs {

@@ -188,7 +188,7 @@ mod tests {
         };
         assert_eq!(
             super::super::finding(60, 120, &super::super::over_arms(&[arm])),
-            "60 of 120 requests never bound. Submit to bound, tenth: p95 > 90 s in each arm"
+            "60 of 120 requests never bound. Bind latency, tenth: p95 > 90 s in each arm"
         );
     }
 }

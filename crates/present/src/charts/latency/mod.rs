@@ -1,4 +1,4 @@
-//! Latency from submit to bound on an axis of percentiles, as HDR histograms are shown: every request, the never bound
+//! Bind latency on an axis of percentiles, as HDR histograms are shown: every request, the never bound
 //! ones too. A panel an arm.
 //!
 //! - [`curve`]: one team's requests of one class
@@ -107,7 +107,7 @@ fn finding(never: usize, all: usize, words: &str) -> String {
         0 => String::new(),
         n => format!("{n} of {} never bound. ", count(all as u64, "request")),
     };
-    format!("{never}Submit to bound, {words}")
+    format!("{never}Bind latency, {words}")
 }
 
 impl Sketch for BoundLatency {
@@ -186,7 +186,7 @@ impl Sketch for BoundLatency {
                 y.clone(),
             );
             let title = if n == 1 {
-                "submit → bound".to_owned()
+                "bind latency".to_owned()
             } else {
                 short(&arm.name, 40)
             };

@@ -37,7 +37,7 @@ pub(super) struct Arm {
 pub(super) struct Node {
     /// Cards in use by their UUID: colour, and whether only parts of it are.
     pub used: BTreeMap<String, (RGBColor, bool)>,
-    /// Whether a whole machine placed on it by the observation's end.
+    /// Whether a whole machine was placed on it by the observation's end.
     pub placed: bool,
 }
 

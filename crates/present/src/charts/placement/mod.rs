@@ -94,7 +94,7 @@ impl Sketch for Placement {
         keys.push(Key::new(
             Mark::Diamond,
             INK,
-            "a whole machine placed here later",
+            "a whole machine was placed here later",
         ));
         keys
     }

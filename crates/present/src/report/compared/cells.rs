@@ -7,7 +7,7 @@ use compare::{Row, Verdict};
 use results::judge::Amount;
 use results::run_folder::Percentile;
 
-/// A row in words: metric, baseline, new, change, interval, limit, p, verdict.
+/// A row in words: metric, baseline, new, change, interval, threshold, p, verdict.
 pub fn cells(row: &Row) -> [String; 8] {
     [
         in_full(&row.metric),
@@ -15,7 +15,7 @@ pub fn cells(row: &Row) -> [String; 8] {
         value(&row.metric, row.new_median, &row.new),
         change(row),
         interval(row),
-        limit(row),
+        threshold(row),
         row.p_corrected.map_or_else(|| "-".into(), p),
         row.verdict.map_or("", verdict_word).into(),
     ]
@@ -91,7 +91,7 @@ fn interval(row: &Row) -> String {
     }
 }
 
-pub(super) fn limit(row: &Row) -> String {
+pub(super) fn threshold(row: &Row) -> String {
     let sign = match row.better {
         Some(Better::Lower) => "+",
         Some(Better::Higher) => "−",
@@ -122,8 +122,8 @@ fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Regression => "REGRESSION",
         Verdict::Better => "better",
-        Verdict::Within => "within the limit",
-        Verdict::Unclear => "over the limit, may be chance",
+        Verdict::Within => "within the threshold",
+        Verdict::Unclear => "beyond the threshold, may be chance",
         Verdict::TooFewRuns => "too few runs",
         Verdict::NotMeasured => "not measured",
         Verdict::NoVerdict => "no verdict",

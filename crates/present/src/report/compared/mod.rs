@@ -12,7 +12,7 @@ use compare::verdict::runs_needed;
 use compare::{Comparison, Outcome, Row, SideFacts, Verdict};
 
 pub use cells::cells;
-use cells::{change, limit, p};
+use cells::{change, p, threshold};
 pub use power::power_text;
 
 /// The most differences of the sides that a headline names.
@@ -147,7 +147,7 @@ fn table(rows: &[Row], declared: bool, markdown: bool) -> Vec<String> {
     table.load_style(presets::ASCII_MARKDOWN);
     let mut header = vec!["metric", "baseline", "new", "change", "interval"];
     if declared {
-        header.extend(["limit", "p", "verdict"]);
+        header.extend(["threshold", "p", "verdict"]);
     }
     table.set_header(header);
     for row in rows {
@@ -188,10 +188,10 @@ pub fn verdict(of: &Comparison) -> String {
                 String::new()
             };
             format!(
-                "{of_arm}{} {} (limit {})",
+                "{of_arm}{} {} (threshold {})",
                 in_full(&row.metric),
                 change(row),
-                limit(row)
+                threshold(row)
             )
         });
         each.collect::<Vec<_>>().join("; ")
@@ -200,11 +200,11 @@ pub fn verdict(of: &Comparison) -> String {
     let mut text = match of.outcome {
         Outcome::Regression => format!("Regression: {}.", named(Verdict::Regression)),
         Outcome::NoRegression => format!(
-            "No regression: none of {} is worse beyond its limit and beyond chance.",
+            "No regression: none of {} is worse by more than its threshold and by more than chance.",
             count(tested as u64, "declared metric")
         ),
         Outcome::NoVerdict if of.base.disturbed + of.new.disturbed > 0 => {
-            return "No verdict: disturbed runs count for nothing.".into();
+            return "No verdict: disturbed runs give none.".into();
         }
         Outcome::NoVerdict if tested == 0 => {
             return "No verdict: no declared metric was measured on both sides.".into();
@@ -241,8 +241,9 @@ fn method(of: &Comparison) -> String {
         "exact permutation test over runs by ranks"
     };
     format!(
-        "Medians (range). p: {test}, one-sided towards worse than the limit, corrected for the number of declared metrics \
-         (Holm, {} % for all together). Interval: the same test inverted, each end at the level at which the metric was tested.",
+        "Medians (range). p: {test}, one-sided: how likely chance alone makes the metric worse by more than its threshold; \
+         corrected for the number of declared metrics (Holm, {} % for all together). The interval inverts the test at its \
+         corrected level.",
         of.alpha * 100.0
     )
 }

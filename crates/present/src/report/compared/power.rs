@@ -37,7 +37,7 @@ pub fn power_text(of: &Power) -> String {
     );
     text += &table(vec![
         alarms("no change", |s| s.false_alarms),
-        alarms("every metric worse by exactly its limit", |s| {
+        alarms("every metric worse by exactly its threshold", |s| {
             s.false_alarms_at_limit
         }),
     ]);
@@ -49,7 +49,7 @@ pub fn power_text(of: &Power) -> String {
             number(key, metric.median),
             number(key, metric.min),
             number(key, metric.max),
-            limit_words(metric.limit_percent, metric.limit, key)
+            threshold(metric.limit_percent, metric.limit, key)
         );
         let own = |s: &Shape| {
             let found = s
@@ -78,9 +78,9 @@ pub fn power_text(of: &Power) -> String {
     text + "\n"
 }
 
-fn limit_words(percent: Option<f64>, absolute: Option<f64>, key: &str) -> String {
+fn threshold(percent: Option<f64>, absolute: Option<f64>, key: &str) -> String {
     let percent = percent.map(|l| format!("{l} %"));
     let absolute = absolute.map(|l| number(key, l));
     let both: Vec<String> = percent.into_iter().chain(absolute).collect();
-    format!("limit {}", both.join(" and "))
+    format!("threshold {}", both.join(" and "))
 }

@@ -31,7 +31,7 @@ pub(super) struct Part {
     soak_hours: [&'static str; 3],
     soak_restarts: [&'static str; 6],
     tables: Vec<ArmTable>,
-    /// Whether the shapes below were published, and not only claimed by an experiment's file.
+    /// Whether the claims below were published, or stand in the experiment's file alone.
     published: bool,
     verdicts: Vec<Verdict>,
     charts: Vec<Picture>,
@@ -66,7 +66,7 @@ struct Warning {
     remedy: String,
 }
 
-/// A published shape and whether it was seen again.
+/// A claim and whether it holds.
 #[derive(Debug, Serialize)]
 struct Verdict {
     arm: String,
@@ -183,12 +183,12 @@ fn verdicts(material: &Material) -> Vec<Verdict> {
     .collect()
 }
 
-/// Whether a shape holds, in a word.
+/// Whether a claim holds, in a word.
 fn holds(verdict: Option<bool>) -> &'static str {
     match verdict {
         Some(true) => "yes",
         Some(false) => "no",
-        None => "can't be judged",
+        None => "not judged",
     }
 }
 
