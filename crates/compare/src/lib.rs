@@ -7,19 +7,19 @@
 //! - [`side`]: the runs of a side, with their metrics
 //! - [`alike`]: what makes two runs different before anything is measured
 //! - [`rank`]: the exact permutation test over runs and the interval it gives
-//! - [`limits`]: one metric: how much, how likely by chance
+//! - [`thresholds`]: one metric: how much, how likely by chance
 //! - [`verdict`]: the declared metrics together (Holm's correction)
 //! - [`baseline`]: the nights before
 //! - [`power`]: how often it errs and what it can see, from runs that differ by chance alone
 
 pub mod alike;
 pub mod baseline;
-pub mod limits;
 pub mod metrics;
 pub mod power;
 mod power_types;
 pub mod rank;
 pub mod side;
+pub mod thresholds;
 pub mod verdict;
 
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ use side::{Side, Which};
 pub use verdict::{ArmRows, Interval, Row, Verdict};
 
 /// Version of the schema of a comparison's JSON.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Why two sides can't be compared. Each is for the user to put right.
 #[derive(Debug, thiserror::Error)]
@@ -144,7 +144,7 @@ pub struct SideFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// No declared metric is worse beyond its limit and beyond chance.
+    /// No declared metric is worse beyond its threshold and beyond chance.
     NoRegression,
     /// At least one is.
     Regression,

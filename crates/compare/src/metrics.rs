@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use host::text_file;
+use plan::metric::{Better, MetricKey, Use};
 
 /// The metrics that come with headroom.
 const OWN: &str = include_str!("../../../manifests/metrics.yaml");
@@ -39,31 +40,20 @@ pub struct Declared {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredMetric {
-    /// Its name: `<team>.<metric>`, `<team>.<class>.<metric>`, or a metric of the whole run such as `restarts`.
-    pub metric: String,
+    /// Which: `<team>.<metric>`, `<team>.<class>.<metric>`, or one of the whole run such as `restarts`.
+    #[serde(alias = "figure")]
+    pub metric: MetricKey,
     /// What is better.
     pub better: Better,
     /// Change that is allowed, per cent of the baseline.
-    #[serde(default)]
-    pub limit_percent: Option<f64>,
-    /// Change that is allowed, in the metric's own unit. With both limits, only what exceeds both counts.
-    #[serde(default)]
-    pub limit: Option<f64>,
+    #[serde(default, alias = "limit_percent")]
+    pub threshold_percent: Option<f64>,
+    /// Change that is allowed, in the metric's own unit. With both, only what exceeds both counts.
+    #[serde(default, alias = "limit")]
+    pub threshold: Option<f64>,
     /// Arms that it counts in; empty: all.
     #[serde(default, skip_serializing)]
     pub arms: Vec<String>,
-}
-
-/// Which way a metric should go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// Less is better.
-    Lower,
-    /// More is better.
-    Higher,
-    /// Any change is for the worse: a metric that should come out the same.
-    Same,
 }
 
 impl Declared {
@@ -103,12 +93,23 @@ impl Declared {
         for (experiment, metrics) in &declared.experiments {
             for (i, metric) in metrics.iter().enumerate() {
                 let of = format!("{experiment}: {}", metric.metric);
-                let limits = [metric.limit_percent, metric.limit];
-                if limits.iter().all(Option::is_none) {
-                    return Err(wrong(format!("{of} needs limit_percent, limit, or both")));
+                let thresholds = [metric.threshold_percent, metric.threshold];
+                if thresholds.iter().all(Option::is_none) {
+                    let needs = "threshold_percent, threshold, or both";
+                    return Err(wrong(format!("{of} needs {needs}")));
                 }
-                if !limits.iter().flatten().all(|l| l.is_finite() && *l >= 0.0) {
-                    return Err(wrong(format!("{of}: a limit is 0 or more")));
+                if !thresholds
+                    .iter()
+                    .flatten()
+                    .all(|t| t.is_finite() && *t >= 0.0)
+                {
+                    return Err(wrong(format!("{of}: a threshold is 0 or more")));
+                }
+                if metric.better == Better::Neither {
+                    return Err(wrong(format!("{of}: better is lower, higher or same")));
+                }
+                if metric.metric.row().used < Use::Compare {
+                    return Err(wrong(format!("{of} is shown, and not compared")));
                 }
                 if metrics[..i]
                     .iter()
@@ -175,7 +176,8 @@ mod tests {
         };
         assert!(refused("alpha: 1\nexperiments: {}").contains("alpha"));
         assert!(
-            refused(&metric("better: lower")).contains("shared.makespan_secs needs limit_percent")
+            refused(&metric("better: lower"))
+                .contains("shared.makespan_secs needs threshold_percent")
         );
         assert!(refused(&metric("better: lower, limit: -1")).contains("0 or more"));
         assert!(refused(&metric("better: smaller, limit: 1")).contains("smaller"));

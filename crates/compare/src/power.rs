@@ -9,12 +9,12 @@ use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 
 use super::Comparison;
-use super::limits::{Change, Limits};
-use super::metrics::Better;
 pub use super::power_types::{Detection, Noise, Power, Shape};
 use super::rank::{Shift, resample};
+use super::thresholds::{Change, Thresholds};
 use super::verdict::{ArmRows, holm};
-use results::judge::Amount;
+use plan::metric::{Better, MetricKey};
+use results::metrics::Amount;
 
 /// Fewest A/A runs from which anything is simulated.
 pub const FEWEST: usize = 20;
@@ -51,8 +51,8 @@ pub enum PowerError {
 /// A metric's values over the A/A runs of its arm.
 struct Column {
     arm: String,
-    metric: String,
-    limits: Limits,
+    metric: MetricKey,
+    thresholds: Thresholds,
     values: Vec<Amount>,
 }
 
@@ -102,11 +102,11 @@ fn columns(aa: &Comparison) -> Result<Vec<Column>, PowerError> {
                 .chain(&row.new)
                 .map(|v| Amount::of(*v))
                 .collect();
-            if let (Some(values), Some(limits)) = (values, row.limits()) {
+            if let (Some(values), Some(thresholds)) = (values, row.thresholds()) {
                 columns.push(Column {
                     arm: arm.arm.clone(),
                     metric: row.metric.clone(),
-                    limits,
+                    thresholds,
                     values,
                 });
             }
@@ -156,8 +156,8 @@ impl Column {
         Noise {
             arm: self.arm.clone(),
             metric: self.metric.clone(),
-            limit_percent: self.limits.percent,
-            limit: self.limits.absolute,
+            threshold_percent: self.thresholds.percent,
+            threshold: self.thresholds.absolute,
             median: at(values.len().saturating_sub(1) / 2),
             min: at(0),
             max: at(values.len().saturating_sub(1)),
@@ -179,7 +179,7 @@ impl Column {
 
     /// A change for the worse by `percent`.
     fn worse_by(&self, percent: f64) -> Shift {
-        let sign = if self.limits.better == Better::Higher {
+        let sign = if self.thresholds.better == Better::Higher {
             -1.0
         } else {
             1.0
@@ -187,9 +187,11 @@ impl Column {
         Shift::Times((1.0 + sign * percent / 100.0).max(0.0))
     }
 
-    /// The change for the worse that is just allowed: of two limits the one that lies farther.
+    /// The change for the worse that is just allowed: of two thresholds the one that lies farther.
     fn allowed(&self) -> Option<Shift> {
-        let shifts = self.limits.shifts(self.limits.better != Better::Higher);
+        let shifts = self
+            .thresholds
+            .shifts(self.thresholds.better != Better::Higher);
         let middle = Amount::Is(self.noise().median);
         let distance = |s: &Shift| (s.of(middle).at_least() - middle.at_least()).abs();
         shifts
@@ -239,15 +241,15 @@ fn simulate(
     seed: u64,
 ) -> Shape {
     let mut random = SmallRng::seed_from_u64(seed);
-    let (mut alarms, mut at_limit) = (0_u32, 0_u32);
+    let (mut alarms, mut at_threshold) = (0_u32, 0_u32);
     let mut found = vec![vec![0_u32; effects.len()]; columns.len()];
     for _ in 0..draws {
         let draw = draw(columns, (base_runs, new_runs), &mut random);
         let judged = |i: usize, new: &[Amount]| {
-            let (limits, base) = (&columns[i].limits, &draw[i].0);
+            let (thresholds, base) = (&columns[i].thresholds, &draw[i].0);
             (
-                limits.p_worse(base, new),
-                limits.worse(&Change::of(base, new)),
+                thresholds.p_worse(base, new),
+                thresholds.worse(&Change::of(base, new)),
             )
         };
         let (p, worse): (Vec<f64>, Vec<bool>) =
@@ -259,7 +261,7 @@ fn simulate(
                 None => (p[i], worse[i]),
             })
             .unzip();
-        at_limit += u32::from(regressions(&p_limit, &worse_limit, alpha).contains(&true));
+        at_threshold += u32::from(regressions(&p_limit, &worse_limit, alpha).contains(&true));
         for i in (0..columns.len()).filter(|i| columns[*i].moves()) {
             for (e, effect) in effects.iter().enumerate() {
                 let (mut p, mut worse) = (p.clone(), worse.clone());
@@ -286,7 +288,7 @@ fn simulate(
         base_runs,
         new_runs,
         false_alarms: share(alarms),
-        false_alarms_at_limit: share(at_limit),
+        false_alarms_at_threshold: share(at_threshold),
         detection: detection.collect(),
     }
 }

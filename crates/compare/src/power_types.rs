@@ -1,5 +1,6 @@
 //! What simulated comparisons showed.
 
+use plan::metric::MetricKey;
 use serde::{Deserialize, Serialize};
 
 use super::SideFacts;
@@ -32,12 +33,12 @@ pub struct Power {
 pub struct Noise {
     /// Arm, where there are several.
     pub arm: String,
-    /// Name of the metric.
-    pub metric: String,
+    /// Which metric.
+    pub metric: MetricKey,
     /// Allowed change, per cent.
-    pub limit_percent: Option<f64>,
+    pub threshold_percent: Option<f64>,
     /// Allowed change in the metric's unit.
-    pub limit: Option<f64>,
+    pub threshold: Option<f64>,
     /// Median over the runs.
     pub median: f64,
     /// Smallest.
@@ -56,7 +57,7 @@ pub struct Shape {
     /// Share of comparisons of like runs that call any metric a regression.
     pub false_alarms: f64,
     /// The same if every metric has become worse by exactly what is allowed, the worst case.
-    pub false_alarms_at_limit: f64,
+    pub false_alarms_at_threshold: f64,
     /// How often a change of one metric alone is found.
     pub detection: Vec<Detection>,
 }
@@ -66,8 +67,8 @@ pub struct Shape {
 pub struct Detection {
     /// Arm.
     pub arm: String,
-    /// Name of the metric.
-    pub metric: String,
+    /// Which metric.
+    pub metric: MetricKey,
     /// Change for the worse, per cent; then the share of comparisons that find it.
     pub found: Vec<(f64, f64)>,
 }

@@ -9,7 +9,7 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-use results::judge::Amount;
+use results::metrics::Amount;
 
 /// Up to so many runs on both sides together every assignment is counted; beyond, [`DRAWS`] are drawn.
 pub const MOST_EXACT: usize = 60;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::alike::{self, Facts};
 use super::{CompareError, SideFacts};
-use results::judge::{self, Amount, Values};
-use results::run_folder::{RunInfo, RunSummary, Session};
+use plan::metric::Use;
+use results::metrics::{self, Source, Values};
+use results::run_folder::{RunInfo, Session};
 
 /// Which side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +135,7 @@ impl Side {
                         experiment: summary.experiment.clone(),
                         arm: run.arm.clone(),
                         disturbed: !run.disturbed.is_empty(),
-                        metrics: metrics(run, &read.records),
+                        metrics: metrics::values(&Source::of(run, &read), Use::Compare),
                         facts: alike::facts(&read.info),
                     });
                 }
@@ -242,36 +243,6 @@ impl SideFacts {
             machine("kernel")
         );
     }
-}
-
-/// The metrics of a run that are compared: those that shapes are judged by; a makespan that was not reached counts as
-/// longer than the observation; and what concerns the whole run.
-#[must_use]
-pub fn metrics(run: &RunSummary, records: &[results::run_folder::Record]) -> Values {
-    let mut all = judge::metrics(run, records);
-    for team in run.tenants.iter().filter(|t| t.submitted > 0) {
-        if team.makespan_secs.is_none() && team.ideal_secs.is_some() && team.unfinished > 0 {
-            all.insert(
-                format!("{}.makespan_secs", team.name),
-                Amount::Over(run.observed_secs),
-            );
-        }
-    }
-    let restarts = run
-        .restarts
-        .values()
-        .fold(0, |sum: u32, n| sum.saturating_add(*n));
-    let mut put = |key: String, value: f64| all.insert(key, Amount::Is(value));
-    put("restarts".into(), f64::from(restarts));
-    put("bring_up_secs".into(), run.bring_up_secs);
-    for (component, calls) in &run.calls_per_pod {
-        put(format!("calls_per_pod.{component}"), calls.values().sum());
-    }
-    if let Some(rate) = run.bind_rate.measured_per_sec {
-        put("bound_per_sec".into(), rate);
-    }
-    all.retain(|_, amount| amount.at_least().is_finite());
-    all
 }
 
 fn name(path: &Path) -> String {

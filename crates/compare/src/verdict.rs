@@ -1,17 +1,18 @@
-//! The declared metrics of all arms together: p-values against each metric's limit, corrected for their number.
+//! The declared metrics of all arms together: p-values against each metric's threshold, corrected for their number.
 //!
-//! The hypothesis that a metric must reject is not "no change" but "no change beyond the limit": the baseline is moved by
-//! the limit first. So a change that is certain and small is no regression, and neither is one that is large and may be
-//! chance. With both a relative and an absolute limit, both hypotheses must be rejected. Holm's step-down correction (1979)
+//! The hypothesis that a metric must reject is not "no change" but "no change beyond the threshold": the baseline is moved by
+//! the threshold first. So a change that is certain and small is no regression, and neither is one that is large and may be
+//! chance. With both a relative and an absolute threshold, both hypotheses must be rejected. Holm's step-down correction (1979)
 //! keeps the chance of any false alarm, over all metrics and arms, at alpha or below, however the metrics depend on each other.
 
 use serde::{Deserialize, Serialize};
 
 use super::Outcome;
-use super::limits::{Change, Limits};
-use super::metrics::{Better, DeclaredMetric};
+use super::metrics::DeclaredMetric;
 use super::rank::{interval, smallest_p};
-use results::judge::{Amount, Values};
+use super::thresholds::{Change, Thresholds};
+use plan::metric::{Better, MetricKey};
+use results::metrics::{Amount, Values};
 use results::run_folder::Percentile;
 
 /// One-sided level of each end of the interval of a metric that is not declared: 95 % in all, for that metric alone.
@@ -35,14 +36,17 @@ pub struct ArmRows {
 /// A metric on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Its name.
-    pub metric: String,
+    /// Which.
+    #[serde(alias = "figure")]
+    pub metric: MetricKey,
     /// Which way is better; null for information only.
     pub better: Option<Better>,
     /// Allowed change, per cent.
-    pub limit_percent: Option<f64>,
+    #[serde(alias = "limit_percent")]
+    pub threshold_percent: Option<f64>,
     /// Allowed change in the metric's unit.
-    pub limit: Option<f64>,
+    #[serde(alias = "limit")]
+    pub threshold: Option<f64>,
     /// Each run's value in the baseline, in the order of the runs; null where a run lacks it.
     pub base: Vec<Percentile>,
     /// Each new run's value.
@@ -59,7 +63,7 @@ pub struct Row {
     pub at_least: bool,
     /// The changes that the runs do not exclude.
     pub interval: Interval,
-    /// One-sided p-value of being worse than the limit allows; null for information only.
+    /// One-sided p-value of being worse than the threshold allows; null for information only.
     pub p: Option<f64>,
     /// The same after Holm's correction over all declared metrics.
     pub p_corrected: Option<f64>,
@@ -84,13 +88,13 @@ pub struct Interval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Worse beyond its limit and beyond chance.
+    /// Worse beyond its threshold and beyond chance.
     Regression,
-    /// Better beyond its limit and beyond chance.
+    /// Better beyond its threshold and beyond chance.
     Better,
-    /// Not beyond its limit.
+    /// Not beyond its threshold.
     Within,
-    /// Beyond its limit, but so may runs that do not differ be.
+    /// Beyond its threshold, but so may runs that do not differ be.
     Unclear,
     /// So few runs can't show a regression, however large.
     TooFewRuns,
@@ -104,7 +108,7 @@ pub enum Verdict {
 #[must_use]
 pub fn rows(arm: &str, base: &[&Values], new: &[&Values], metrics: &[DeclaredMetric]) -> ArmRows {
     let own: Vec<&DeclaredMetric> = metrics.iter().filter(|m| m.counts_in(arm)).collect();
-    let mut names: Vec<&String> = base.iter().chain(new).flat_map(|f| f.keys()).collect();
+    let mut names: Vec<&MetricKey> = base.iter().chain(new).flat_map(|f| f.keys()).collect();
     names.sort();
     names.dedup();
     names.retain(|name| own.iter().all(|m| m.metric != **name));
@@ -123,7 +127,12 @@ pub fn rows(arm: &str, base: &[&Values], new: &[&Values], metrics: &[DeclaredMet
     }
 }
 
-fn row(metric: &str, base: &[&Values], new: &[&Values], declared: Option<&DeclaredMetric>) -> Row {
+fn row(
+    metric: &MetricKey,
+    base: &[&Values],
+    new: &[&Values],
+    declared: Option<&DeclaredMetric>,
+) -> Row {
     let all = |runs: &[&Values]| -> Vec<Option<Amount>> {
         runs.iter().map(|f| f.get(metric).copied()).collect()
     };
@@ -131,7 +140,7 @@ fn row(metric: &str, base: &[&Values], new: &[&Values], declared: Option<&Declar
     let known = |all: &[Option<Amount>]| -> Vec<Amount> { all.iter().flatten().copied().collect() };
     let (base, new) = (known(&base_all), known(&new_all));
     let change = Change::of(&base, &new);
-    let relative = declared.is_none_or(|m| m.limit_percent.is_some())
+    let relative = declared.is_none_or(|m| m.threshold_percent.is_some())
         && !base.is_empty()
         && base.iter().chain(&new).all(|a| a.at_least() > 0.0);
     let written = |all: Vec<Option<Amount>>| -> Vec<Percentile> {
@@ -139,10 +148,10 @@ fn row(metric: &str, base: &[&Values], new: &[&Values], declared: Option<&Declar
         all.into_iter().map(one).collect()
     };
     let mut row = Row {
-        metric: metric.to_owned(),
+        metric: metric.clone(),
         better: declared.map(|m| m.better),
-        limit_percent: declared.and_then(|m| m.limit_percent),
-        limit: declared.and_then(|m| m.limit),
+        threshold_percent: declared.and_then(|m| m.threshold_percent),
+        threshold: declared.and_then(|m| m.threshold),
         base_median: change.base.map_or(Percentile::TooFew, Into::into),
         new_median: change.new.map_or(Percentile::TooFew, Into::into),
         base: written(base_all),
@@ -156,7 +165,7 @@ fn row(metric: &str, base: &[&Values], new: &[&Values], declared: Option<&Declar
             relative,
             level: INFORMATION,
         },
-        p: declared.map(|m| Limits::of(m).p_worse(&base, &new)),
+        p: declared.map(|m| Thresholds::of(m).p_worse(&base, &new)),
         p_corrected: None,
         verdict: None,
     };
@@ -186,11 +195,11 @@ impl Row {
 
     /// What it is allowed; `None` for information only.
     #[must_use]
-    pub fn limits(&self) -> Option<Limits> {
-        Some(Limits {
+    pub fn thresholds(&self) -> Option<Thresholds> {
+        Some(Thresholds {
             better: self.better?,
-            percent: self.limit_percent,
-            absolute: self.limit,
+            percent: self.threshold_percent,
+            absolute: self.threshold,
         })
     }
 }
@@ -213,7 +222,7 @@ pub fn holm(p: &[f64], alpha: f64) -> Vec<(f64, f64)> {
 /// A declared row with its known values.
 struct Tested<'a> {
     row: &'a mut Row,
-    limits: Limits,
+    thresholds: Thresholds,
     base: Vec<Amount>,
     new: Vec<Amount>,
 }
@@ -223,10 +232,10 @@ pub fn judge(arms: &mut [ArmRows], alpha: f64, blind: bool) -> Outcome {
     let mut tested: Vec<Tested> = Vec::new();
     for row in arms.iter_mut().flat_map(|arm| &mut arm.declared) {
         let (base, new) = (Row::known(&row.base), Row::known(&row.new));
-        match row.limits() {
-            Some(limits) if !base.is_empty() && !new.is_empty() => tested.push(Tested {
+        match row.thresholds() {
+            Some(thresholds) if !base.is_empty() && !new.is_empty() => tested.push(Tested {
                 row,
-                limits,
+                thresholds,
                 base,
                 new,
             }),
@@ -239,23 +248,25 @@ pub fn judge(arms: &mut [ArmRows], alpha: f64, blind: bool) -> Outcome {
     let family = number(tested.len());
     let worse: Vec<f64> = tested.iter().map(|t| t.row.p.unwrap_or(1.0)).collect();
     // Whether something became better is a question of its own, with an alpha of its own; no exit code hangs on it.
-    let better = tested.iter().map(|t| t.limits.p_better(&t.base, &t.new));
+    let better = tested
+        .iter()
+        .map(|t| t.thresholds.p_better(&t.base, &t.new));
     let better = holm(&better.collect::<Vec<_>>(), alpha);
     for ((t, worse), better) in tested.iter_mut().zip(holm(&worse, alpha)).zip(better) {
-        let least = t.limits.smallest_p(t.base.len(), t.new.len()) * family;
+        let least = t.thresholds.smallest_p(t.base.len(), t.new.len()) * family;
         let change = Change::of(&t.base, &t.new);
         t.row.p_corrected = Some(worse.0);
         t.row.interval.level = worse.1;
         t.row.bound(&t.base, &t.new);
         t.row.verdict = Some(if blind {
             Verdict::NoVerdict
-        } else if worse.0 <= alpha && t.limits.worse(&change) {
+        } else if worse.0 <= alpha && t.thresholds.worse(&change) {
             Verdict::Regression
-        } else if better.0 <= alpha && t.limits.better(&change) {
+        } else if better.0 <= alpha && t.thresholds.better(&change) {
             Verdict::Better
         } else if least > alpha {
             Verdict::TooFewRuns
-        } else if t.limits.worse(&change) {
+        } else if t.thresholds.worse(&change) {
             Verdict::Unclear
         } else {
             Verdict::Within

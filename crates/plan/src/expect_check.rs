@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::Check;
-use super::error::PlanError;
+use super::error::{PlanError, suggestion};
 use super::expect::{Metric, Predicate};
 use super::experiment::Experiment;
+use super::metric::{JUDGED_IDS, Use};
 
 /// The classes of request that each team submits in any arm.
 pub(super) type Classes = BTreeMap<String, BTreeSet<String>>;
@@ -98,11 +99,18 @@ impl Names<'_> {
         class: Option<&str>,
         metric: Option<Metric>,
     ) -> Result<(), PlanError> {
+        if let Some(metric) = metric.filter(|m| m.row().used != Use::Judge) {
+            let problem = format!(
+                "{metric} is not for expect{}",
+                suggestion(metric.id(), JUDGED_IDS)
+            );
+            return Err(self.check.wrong(&format!("{path}.metric"), problem));
+        }
         if let Some(metric) = metric.filter(|f| f.of_run()) {
             if tenant.is_empty() && class.is_none() {
                 return Ok(());
             }
-            let problem = format!("{} is not counted by team or class", metric.name());
+            let problem = format!("{} is not counted by team or class", metric.id());
             return Err(self.check.wrong(&format!("{path}.metric"), problem));
         }
         let teams: Vec<&String> = self.classes.keys().collect();
@@ -111,7 +119,7 @@ impl Names<'_> {
         let Some(class) = class else { return Ok(()) };
         let field = format!("{path}.class");
         if let Some(metric) = metric.filter(|f| !f.by_class()) {
-            let problem = format!("{} is not counted by class", metric.name());
+            let problem = format!("{} is not counted by class", metric.id());
             return Err(self.check.wrong(&field, problem));
         }
         let classes: Vec<&String> = self.classes.get(tenant).into_iter().flatten().collect();

@@ -274,7 +274,7 @@ impl Experiment {
         expect.published.retain(|p| {
             let mut teams = plans.iter().flat_map(|plan| &plan.tenants);
             p.tenant.is_empty() && overrides.nodes.is_none()
-                || teams.any(|t| t.name == p.tenant && t.published.contains_key(&p.key()))
+                || teams.any(|t| t.name == p.tenant && t.published.contains_key(&p.key().in_team()))
         });
         expect
     }

@@ -17,6 +17,7 @@ mod experiment;
 mod file;
 mod hami;
 mod host;
+pub mod metric;
 mod order;
 mod overrides;
 mod quotas;

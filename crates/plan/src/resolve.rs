@@ -365,7 +365,7 @@ impl Input<'_> {
                 Some(arm) => arm == self.arm,
                 None => self.doc.data_plane.is_none(),
             })
-            .map(|p| (p.key(), p.value))
+            .map(|p| (p.key().in_team(), p.value))
             .collect()
     }
 }

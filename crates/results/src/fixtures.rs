@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
-    Accuracy, ArmSummary, Attempt, AttemptEnd, Bill, BindRate, CardSeconds, Disturbance, FailedRun,
-    FreeCards, Harness, Latency, Outcome, Percentile, Placement, Program, Record, RunInfo,
-    RunSummary, Soak, SoakHour, Summary, TenantSummary, Unplaced,
+    Accuracy, Attempt, AttemptEnd, Bill, BindRate, CardSeconds, Disturbance, FailedRun, FreeCards,
+    Harness, Latency, Outcome, Percentile, Phase, Program, Record, RunInfo, RunSummary, Soak,
+    SoakHour, Summary, TenantSummary, Unplaced,
 };
 use plan::{
     ClientLimit, ClusterPlan, ControllerManagerPlan, Group, HamiPlan, HardwarePlan, Host,
@@ -301,7 +301,7 @@ pub fn full() -> Summary {
                 },
                 latency: BTreeMap::from([(
                     "whole-card".into(),
-                    BTreeMap::from([("bound".into(), latency)]),
+                    BTreeMap::from([(Phase::BindLatency, latency)]),
                 )]),
             }],
             restarts: BTreeMap::from([("kube-scheduler".into(), 2)]),

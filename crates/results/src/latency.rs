@@ -63,7 +63,7 @@ impl Collect {
                 r.via == Via::Job,
             ),
             (Phase::Admit, first(|a| a.admitted_secs), r.via == Via::Job),
-            (Phase::Bound, first(Attempt::bind_secs), true),
+            (Phase::BindLatency, first(Attempt::bind_secs), true),
             (Phase::Running, first(|a| a.running_secs), true),
             (
                 Phase::Useful,
@@ -85,7 +85,11 @@ impl Collect {
             let steps = [
                 (Phase::Pod, a.admitted_secs, a.pod_created_secs),
                 // Both ends by the same watch: against the audit log's stamp each would be off by the watch's lag.
-                (Phase::Bind, a.pod_created_secs, a.watched_bind_secs()),
+                (
+                    Phase::SchedulingLatency,
+                    a.pod_created_secs,
+                    a.watched_bind_secs(),
+                ),
                 (Phase::Start, a.watched_bind_secs(), a.running_secs),
             ];
             for (phase, from, to) in steps {
@@ -266,7 +270,7 @@ mod tests {
         for phase in [
             Phase::Reserve,
             Phase::Admit,
-            Phase::Bound,
+            Phase::BindLatency,
             Phase::Running,
             Phase::Done,
         ] {
@@ -277,7 +281,7 @@ mod tests {
             };
             assert_eq!(sample(phase), Some(vec![expected]), "{phase:?}");
         }
-        assert_eq!(sample(Phase::Bind), None);
+        assert_eq!(sample(Phase::SchedulingLatency), None);
         assert_eq!(missing, 0);
         // A bare pod does not wait for Kueue.
         record.via = Via::Pod;
@@ -300,16 +304,22 @@ mod tests {
         let (found, _) = samples([&record], 90.0);
         let of = |phase| &found[&("whole-card".to_owned(), phase)];
         assert_eq!(
-            (of(Phase::Bind)[0].secs, of(Phase::Bind)[0].censored),
+            (
+                of(Phase::SchedulingLatency)[0].secs,
+                of(Phase::SchedulingLatency)[0].censored
+            ),
             (15.0, true)
         );
         assert_eq!(
-            (of(Phase::Bind)[1].secs, of(Phase::Bind)[1].censored),
+            (
+                of(Phase::SchedulingLatency)[1].secs,
+                of(Phase::SchedulingLatency)[1].censored
+            ),
             (1.0, false)
         );
         // The Job's own bound latency counts from its intended submission to its first bind.
         assert_eq!(
-            (of(Phase::Bound)[0].secs, of(Phase::Bound).len()),
+            (of(Phase::BindLatency)[0].secs, of(Phase::BindLatency).len()),
             (31.0, 1)
         );
     }
@@ -332,7 +342,7 @@ mod tests {
     fn what_happened_after_the_end_did_not_happen_in_the_observation() {
         let record = done("shared", "a", 1, 95.0, 99.0);
         let (found, _) = samples([&record], 90.0);
-        let bound = found[&("whole-card".to_owned(), Phase::Bound)][0];
+        let bound = found[&("whole-card".to_owned(), Phase::BindLatency)][0];
         assert_eq!((bound.secs, bound.censored), (90.0, true));
     }
 

@@ -9,5 +9,6 @@ pub mod fixtures;
 pub mod hlog;
 pub mod judge;
 pub mod latency;
+pub mod metrics;
 pub mod run_folder;
 pub mod usage;

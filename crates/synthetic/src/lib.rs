@@ -21,6 +21,7 @@ use plan::{self, Host, Overrides, Plan};
 use plan::{HamiKind, HamiSource};
 use results::hlog::interval_log;
 use results::judge::{self, Judged};
+use results::metrics::Source;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
     ComponentExit, ComponentRow, Disturbance, Lag, Program, Record, RunInfo, RunSummary, RunWriter,
@@ -130,7 +131,10 @@ impl Script {
                     .run(&folder, &self.info(plan, &hami, repeat))
                     .unwrap();
                 let (run, records) = self.run(plan, repeat, folder, &run);
-                judged.push(Judged::new(&run, &records));
+                judged.push(Judged::new(&Source {
+                    plan: Some(plan),
+                    ..Source::without_plan(&run, &records)
+                }));
                 summary.runs.push(run);
                 summary.arms = judge::arms(&experiment.expect, &judged);
                 writer.summary(&summary).unwrap();

@@ -28,13 +28,15 @@ use crate::observer::{Clock, Observation, Observer, Pids, audit, metrics};
 use crate::tenants;
 use host::machine::Fingerprint;
 use plan::HamiSource;
+use plan::metric::Use;
 use plan::{self, Host, Plan, Stall};
-use results::judge;
+use results::judge::{self, Judged};
+use results::metrics::{Source, Values, values};
 use results::run_folder::info::Program;
 use results::run_folder::run_summary::cut;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
-    ComponentExit, Disturbance, Record, RunInfo, RunSummary, RunWriter, SessionWriter, Storage,
+    ComponentExit, Disturbance, RunInfo, RunSummary, RunWriter, SessionWriter, Storage,
 };
 
 /// The harness's name in the audit log.
@@ -81,8 +83,10 @@ pub struct Job<'a> {
 pub struct Done {
     /// Its part of the summary.
     pub summary: RunSummary,
-    /// Its records.
-    pub records: Vec<Record>,
+    /// Its metrics, all of them.
+    pub metrics: Values,
+    /// Those that may be judged.
+    pub judged: Judged,
     /// How its components ended.
     pub exits: Vec<Exit>,
     /// When its clock started.
@@ -174,7 +178,7 @@ pub async fn run(
         restarts: restarts(&exits),
         restart_causes: causes(&exits),
         storage,
-        client_limits: info.client_limits,
+        client_limits: info.client_limits.clone(),
         disturbed,
     };
     let mut summary = metrics::conclude(
@@ -193,9 +197,19 @@ pub async fn run(
         &clock,
         &mut summary,
     );
+    let source = Source {
+        summary: &summary,
+        records: &observation.records,
+        plan: Some(job.plan),
+        calls: audit.as_ref().map(|audit| &audit.calls),
+        client_limits: Some(&info.client_limits),
+    };
+    let metrics = values(&source, Use::Show);
+    let judged = Judged::new(&source);
     Ok(Done {
         summary,
-        records: observation.records,
+        metrics,
+        judged,
         exits,
         zero: clock.instant_at(0.0),
     })

@@ -11,7 +11,7 @@ use plan::{CARDS_PER_NODE, ClientLimit, Plan, RoundStart, TenantPlan};
 use results::hlog::interval_log;
 use results::latency::{distribution, samples};
 use results::run_folder::{
-    Accuracy, Bill, BindRate, CardSeconds, Disturbance, Harness, Latency, Outcome, Record,
+    Accuracy, Bill, BindRate, CardSeconds, Disturbance, Harness, Latency, Outcome, Phase, Record,
     RunSummary, RunWriter, Storage, TenantSummary,
 };
 use results::usage::{card_seconds, note_borrowing};
@@ -194,12 +194,12 @@ fn tenant_summary(
         .map(|cards| f64::from(cards) * makespan_secs.unwrap_or(end_secs));
     let taken_back = |a: &&results::run_folder::Attempt| a.end.is_eviction();
     let (samples, missing) = samples(records.iter().copied(), end_secs);
-    let mut latency: BTreeMap<String, BTreeMap<String, Latency>> = BTreeMap::new();
+    let mut latency: BTreeMap<String, BTreeMap<Phase, Latency>> = BTreeMap::new();
     for ((class, phase), samples) in samples {
         latency
             .entry(class)
             .or_default()
-            .insert(phase.name().to_owned(), distribution(&samples));
+            .insert(phase, distribution(&samples));
     }
     let summary = TenantSummary {
         name: tenant.name.clone(),

@@ -10,8 +10,9 @@ use super::payment::bills;
 use super::pen::{Area, Drawn, Mark};
 use super::theme::{GRID, wash};
 use crate::text::{percentile, short, whole};
+use plan::metric::Phase;
 use plan::{CARDS_PER_NODE, TenantPlan, Via};
-use results::judge::Amount;
+use results::metrics::Amount;
 
 /// The most arms that one picture shows.
 const ARMS: usize = 6;
@@ -80,7 +81,7 @@ fn way(material: &Material, run: &RunMaterial, team: &str) -> Option<Way> {
     let bound = own
         .latency
         .values()
-        .find_map(|phases| phases.get("bound"))?;
+        .find_map(|phases| phases.get(&Phase::BindLatency))?;
     let wait = Amount::of(bound.max)?;
     let others = bills(run).into_iter().filter(|(name, _)| *name != team);
     let paid = others.map(|(name, bill)| {

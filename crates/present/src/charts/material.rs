@@ -1,12 +1,13 @@
 //! A session and its runs, read once for all charts and the report.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::metrics::more;
 use super::theme::Teams;
 use crate::text::in_one_line;
 use plan::DataPlanePlan;
-use results::judge::{self, Values};
+use plan::metric::{MetricKey, Use};
+use results::metrics::{self, Source, Values};
 use results::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
 
 /// A session with those of its runs that can be read.
@@ -16,6 +17,8 @@ pub struct Material {
     pub session: Session,
     /// Its runs, in the order they ran.
     pub runs: Vec<RunMaterial>,
+    /// Of each arm the metrics of its repeats together.
+    pub together: BTreeMap<String, Values>,
     /// What could not be read or is incomplete, one line each.
     pub notes: Vec<String>,
     /// Colours of the teams.
@@ -29,7 +32,7 @@ pub struct RunMaterial {
     pub summary: RunSummary,
     /// What it recorded.
     pub run: Run,
-    /// Its metrics by name: `<team>.<metric>` or `<team>.<class>.<metric>`.
+    /// Its metrics.
     pub metrics: Values,
 }
 
@@ -64,8 +67,7 @@ impl Material {
                             None => of_runs.push((note.clone(), vec![&summary.folder])),
                         }
                     }
-                    let mut metrics = judge::metrics(summary, &run.records);
-                    metrics.extend(more(summary));
+                    let metrics = metrics::values(&Source::of(summary, &run), Use::Show);
                     runs.push(RunMaterial {
                         summary: summary.clone(),
                         run,
@@ -87,12 +89,44 @@ impl Material {
             .iter()
             .flat_map(|r| r.tenants.iter().map(|t| t.name.as_str()));
         let teams = Teams::new(planned.chain(summarised));
-        Ok(Self {
+        let mut material = Self {
             session,
             runs,
+            together: BTreeMap::new(),
             notes,
             teams,
-        })
+        };
+        let together = material.arms().into_iter().map(|arm| {
+            let own = material.of_arm(arm);
+            let own: Vec<&Values> = own.iter().map(|run| &run.metrics).collect();
+            (arm.to_owned(), metrics::medians(&own))
+        });
+        material.together = together.collect();
+        Ok(material)
+    }
+
+    /// The runs of an arm whose values count: those that came to their end; if none did, all.
+    pub fn of_arm(&self, arm: &str) -> Vec<&RunMaterial> {
+        let own = || self.runs.iter().filter(|r| r.summary.arm == arm);
+        let ended: Vec<&RunMaterial> = own().filter(|r| r.summary.came_to_its_end()).collect();
+        if ended.is_empty() {
+            own().collect()
+        } else {
+            ended
+        }
+    }
+
+    /// What was published of a metric for an arm as it ran.
+    pub fn published(&self, arm: &str, key: &MetricKey) -> Option<f64> {
+        match key.team_name() {
+            Some(_) => self.of_arm(arm).iter().find_map(|run| run.published(key)),
+            None => {
+                let arm = self.session.summary.arms.iter().find(|a| a.name == arm)?;
+                let mut all = arm.published.iter();
+                let own = all.find(|(name, _)| name.parse().as_ref() == Ok(key));
+                own.map(|(_, value)| *value).filter(|v| v.is_finite())
+            }
+        }
     }
 
     /// Names of the arms, in the order they first ran.
@@ -175,14 +209,15 @@ impl RunMaterial {
         self.run.info.plan.data_plane.as_ref()
     }
 
-    /// What was published for a team in this run's arm.
-    pub fn published(&self, team: &str, metric: &str) -> Option<f64> {
+    /// What was published of a team's metric for this run.
+    pub fn published(&self, key: &MetricKey) -> Option<f64> {
+        let team = key.team_name()?;
         let tenants = &self.run.info.plan.tenants;
         let plan = tenants.iter().find(|t| t.name == team)?;
-        plan.published
-            .get(metric)
-            .copied()
-            .filter(|v| v.is_finite())
+        let mut all = plan.published.iter();
+        // A folder of an older headroom has older names.
+        let own = all.find(|(name, _)| MetricKey::parse_in_team(team, name).as_ref() == Ok(key));
+        own.map(|(_, value)| *value).filter(|v| v.is_finite())
     }
 
     /// `default, repeat 1`.

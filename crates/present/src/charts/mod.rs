@@ -4,13 +4,13 @@
 //! draws what the folders do not hold: titles are findings computed from the data.
 //!
 //! - [`material`]: a session and its runs, read once
-//! - [`metrics`], [`names`]: metrics over time and repeats, by their published names and in words
+//! - [`measured`], [`steps`]: a metric over repeats, a number over time
 //! - of every experiment: [`cards_in_use`], [`cost`], [`latency`], [`components`]
 //! - of those whose records carry it: [`bound_over_time`], [`placement`], [`quota`],
 //!   [`placements`], [`lanes`], [`burst`], [`payment`]
 //! - of several sessions: [`trend`]
 //! - of simulated comparisons: [`power`]
-//! - how they are drawn: [`theme`], [`text`], [`scale`], [`words`], [`pen`], [`panel`], [`grid`], [`canvas`]
+//! - how they are drawn: [`theme`], [`scale`], [`words`], [`pen`], [`panel`], [`grid`], [`canvas`]
 
 mod bars;
 mod bound_over_time;
@@ -25,16 +25,16 @@ mod lanes;
 mod lanes_data;
 mod latency;
 mod material;
-pub(crate) mod metrics;
-pub(crate) mod names;
+mod measured;
 mod panel;
-pub(crate) mod payment;
+mod payment;
 mod pen;
 mod placement;
 mod placements;
 pub mod power;
 mod quota;
 mod scale;
+mod steps;
 pub(crate) mod theme;
 mod trend;
 mod trend_data;
@@ -46,6 +46,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use canvas::Chart;
 pub(crate) use material::{Material, RunMaterial};
+pub(crate) use measured::Measured;
+pub(crate) use payment::bills;
 pub use pen::DrawError;
 
 use results::run_folder::ReadError;

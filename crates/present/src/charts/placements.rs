@@ -9,6 +9,7 @@ use super::pen::{Area, Drawn, Mark, bar, spot};
 use super::theme::{GRID, INK, SOFT, TEXT, WRONG, width};
 use super::words::{Words, write};
 use crate::text::{count, percent, short};
+use plan::metric::{Metric, MetricKey};
 use results::run_folder::{Placed, Placements};
 
 /// The most arms, and runs of an arm, that one picture shows.
@@ -47,16 +48,16 @@ impl PlacedWhere {
         let arms = summary.arms.iter().filter_map(|arm| {
             let runs = summary.runs.iter().filter(|r| r.arm == arm.name);
             let placed = runs.map(|r| r.placements.iter().map(|l| l.placed).collect());
-            let published = |name: &str| {
-                let ends = format!(".{name}");
-                let found = arm.published.iter().find(|(key, _)| key.ends_with(&ends));
+            let published = |metric: Metric| {
+                let of = |name: &str| name.parse().is_ok_and(|k: MetricKey| k.metric == metric);
+                let found = arm.published.iter().find(|(name, _)| of(name));
                 found.map(|(_, share)| *share)
             };
             Some(Arm {
                 name: arm.name.clone(),
                 all: arm.placements.clone()?,
-                published: published("placed_right_share")
-                    .or_else(|| published("placed_elsewhere_share").map(|share| 1.0 - share)),
+                published: published(Metric::PlacedRightShare)
+                    .or_else(|| published(Metric::PlacedElsewhereShare).map(|share| 1.0 - share)),
                 runs: placed.take(RUNS).collect(),
             })
         });

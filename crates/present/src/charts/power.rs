@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use plan::metric::MetricKey;
 use plotters::prelude::*;
 
 use super::PlotError;
 use super::canvas::{Key, Sketch};
 use super::grid;
-use super::names::{in_full, words};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, spot};
 use super::scale::Scale;
@@ -34,9 +34,9 @@ pub fn draw(power: &Power, out: &Path) -> Result<[PathBuf; 2], PlotError> {
 }
 
 /// A metric's name as short as a panel is wide; which team it is of, the picture's title or note can say.
-fn title(metric: &str) -> String {
-    let rest = metric.split_once('.').map_or(metric, |(_, rest)| rest);
-    short(&words(rest).replace("submit → ", ""), 28)
+fn title(metric: &MetricKey) -> String {
+    let words = metric.class_name().into_iter().chain([metric.row().name]);
+    short(&words.collect::<Vec<_>>().join(" "), 28)
 }
 
 fn name(shape: &Shape) -> String {
@@ -71,7 +71,7 @@ fn found(power: &Power) -> Option<String> {
     let each: Vec<String> = each.collect();
     Some(format!(
         "{} worse by {effect} % is found in {}; ",
-        in_full(metric),
+        metric.words(),
         each.join(", ")
     ))
 }
@@ -88,18 +88,15 @@ fn place(effects: &[f64], percent: f64) -> Option<f64> {
 }
 
 impl PowerChart<'_> {
-    fn panels(&self) -> Vec<(&str, Vec<(&Shape, &Detection)>)> {
+    fn panels(&self) -> Vec<(&MetricKey, Vec<(&Shape, &Detection)>)> {
         let power = self.0;
-        let of = |metric: &str| {
+        let of = |metric: &MetricKey| {
             let shapes = power.shapes.iter();
             let own =
-                shapes.filter_map(|s| Some((s, s.detection.iter().find(|d| d.metric == metric)?)));
+                shapes.filter_map(|s| Some((s, s.detection.iter().find(|d| d.metric == *metric)?)));
             own.collect::<Vec<_>>()
         };
-        let all = power
-            .metrics
-            .iter()
-            .map(|m| (m.metric.as_str(), of(&m.metric)));
+        let all = power.metrics.iter().map(|m| (&m.metric, of(&m.metric)));
         all.filter(|(_, curves)| !curves.is_empty())
             .take(PANELS)
             .collect()
@@ -121,7 +118,7 @@ impl Sketch for PowerChart<'_> {
         let most = power
             .shapes
             .iter()
-            .map(|s| s.false_alarms.max(s.false_alarms_at_limit))
+            .map(|s| s.false_alarms.max(s.false_alarms_at_threshold))
             .fold(0.0, f64::max);
         format!(
             "{}false alarms at most {:.1} %, allowed {:.0} %",
@@ -189,13 +186,13 @@ impl Sketch for PowerChart<'_> {
             let allowed = self.0.alpha * 100.0;
             let ends = (0.5, effects.len() as f64 + 0.5);
             panel.line(&[(ends.0, allowed), (ends.1, allowed)], Mark::Dots, INK)?;
-            let limit = self
+            let threshold = self
                 .0
                 .metrics
                 .iter()
-                .find(|m| m.metric == *metric)
-                .and_then(|m| m.limit_percent);
-            if let Some(at) = limit.and_then(|l| place(&effects, l)) {
+                .find(|m| m.metric == **metric)
+                .and_then(|m| m.threshold_percent);
+            if let Some(at) = threshold.and_then(|t| place(&effects, t)) {
                 panel.upright(at, Mark::Dash, WRONG)?;
             }
             for (shape, detection) in curves {

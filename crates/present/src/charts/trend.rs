@@ -8,7 +8,6 @@ use plotters::prelude::*;
 use super::canvas::{Key, Sketch};
 use super::grid;
 use super::material::Material;
-use super::names::{Unit, in_full, words};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
@@ -17,6 +16,7 @@ use super::trend_data::{Point, chosen, points};
 use super::words::{Words, write};
 use crate::text::{count, short, to_the_second};
 use compare::baseline::NIGHTS;
+use plan::metric::{MetricKey, Unit};
 
 /// The most metrics that one picture shows.
 const PANELS: usize = 6;
@@ -38,7 +38,7 @@ pub struct Trend {
 struct Metric {
     /// Arm, if there are several.
     arm: Option<String>,
-    key: String,
+    key: MetricKey,
     colour: RGBColor,
     points: Vec<Point>,
 }
@@ -53,7 +53,7 @@ impl Trend {
         let several = last.arms().len() > 1;
         let mut metrics: Vec<Metric> = Vec::new();
         for (arm, key) in chosen(last, &experiment) {
-            let team = key.split('.').next().unwrap_or_default();
+            let team = key.team_name().unwrap_or_default();
             metrics.push(Metric {
                 points: points(&sessions, &arm, &key),
                 arm: several.then_some(arm),
@@ -88,29 +88,28 @@ impl Metric {
 
     fn name(&self) -> String {
         match &self.arm {
-            Some(arm) => format!("{arm}: {}", in_full(&self.key)),
-            None => in_full(&self.key),
+            Some(arm) => format!("{arm}: {}", self.key.words()),
+            None => self.key.words(),
         }
     }
 
-    /// As its name, for the two lines above a panel: of what (arm and team), and the metric with its unit.
+    /// As its name, for the two lines above a panel: of what (arm, team, class), and the metric with its unit.
     fn lines(&self) -> (String, String) {
-        let whole_run = !self.key.contains('.') || self.key.starts_with("calls_per_pod.");
-        let (team, metric) = match self.key.split_once('.') {
-            Some((team, rest)) if !whole_run => (Some(team), words(rest)),
-            _ => (None, in_full(&self.key)),
+        let own = [self.key.team_name(), self.key.class_name()];
+        let of: Vec<&str> = self
+            .arm
+            .as_deref()
+            .into_iter()
+            .chain(own.into_iter().flatten())
+            .collect();
+        let row = self.key.row();
+        let unit = match row.unit.symbol() {
+            "" => String::new(),
+            symbol => format!(", {symbol}"),
         };
-        let unit = match Unit::of(&self.key) {
-            Unit::Secs => ", s",
-            Unit::CardSecs => ", card·s",
-            Unit::Count | Unit::Share => "",
-        };
-        let metric = metric.replace("submit → ", "").replace(": bound, ", " ");
-        let metric = metric.replace(" (quota held)", "");
-        let of: Vec<&str> = self.arm.as_deref().into_iter().chain(team).collect();
         (
-            short(&of.join(": "), 24),
-            short(&format!("{metric}{unit}"), 27),
+            short(&of.join(" "), 24),
+            short(&format!("{}{unit}", row.name), 27),
         )
     }
 }
@@ -174,7 +173,7 @@ impl Sketch for Trend {
                 "95 % interval, from those before",
             ));
         }
-        if points().any(|p| p.repeats.published.is_some()) {
+        if points().any(|p| p.measured.published.is_some()) {
             keys.push(Key::new(Mark::Dash, INK, "published"));
         }
         keys
@@ -209,13 +208,13 @@ impl Sketch for Trend {
             .enumerate()
         {
             let values = metric.points.iter().flat_map(|p| {
-                let measured = p.repeats.values.iter().map(|v| v.at_least());
+                let measured = p.measured.values.iter().map(|v| v.at_least());
                 let interval = p.interval.into_iter().flat_map(|(low, high)| [low, high]);
-                measured.chain(p.repeats.published).chain(interval)
+                measured.chain(p.measured.published).chain(interval)
             });
             let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
             // Of things that are counted less than one is nothing.
-            let apart = if Unit::of(&metric.key) == Unit::Count {
+            let apart = if matches!(metric.key.row().unit, Unit::Count | Unit::Cards) {
                 low + 1.0
             } else {
                 low
@@ -231,7 +230,7 @@ impl Sketch for Trend {
             write(body, (sides.0, above), &what, &Words::soft())?;
             let last = grid::is_last_row(i, n);
             panel.x_axis(if last { "session, by time" } else { "" }, true)?;
-            if let Some(published) = metric.points.iter().find_map(|p| p.repeats.published) {
+            if let Some(published) = metric.points.iter().find_map(|p| p.measured.published) {
                 let ends = [(1.0, published), (self.started.len() as f64, published)];
                 panel.line(&ends, Mark::Dash, INK)?;
             }
@@ -245,12 +244,12 @@ impl Sketch for Trend {
                     }
                 }
                 if let [Some(low), Some(high)] =
-                    [point.repeats.values.first(), point.repeats.values.last()]
+                    [point.measured.values.first(), point.measured.values.last()]
                 {
                     let ends = [panel.at(x, low.at_least()), panel.at(x, high.at_least())];
                     line(body, &ends, Mark::Line, metric.colour, 6)?;
                 }
-                let median = panel.at(x, point.repeats.median.at_least());
+                let median = panel.at(x, point.measured.of_arm.at_least());
                 spot(body, median, Mark::Circle, metric.colour)?;
             }
         }

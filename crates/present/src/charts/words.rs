@@ -51,11 +51,6 @@ impl Words {
         Self { size, ..self }
     }
 
-    /// In another colour.
-    pub fn colour(self, colour: RGBColor) -> Self {
-        Self { colour, ..self }
-    }
-
     /// Below the point.
     pub fn top(self) -> Self {
         Self {

@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::tables::{ArmTable, Row, measured};
+use super::tables::{ArmTable, Row, in_words};
 use crate::charts::Material;
-use crate::charts::names::{Unit, words};
 use plan::expect::Published;
 use plan::{self, Experiment};
 
@@ -54,12 +53,12 @@ pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
     };
     let ran = material.arms();
     let stands = |p: &Published| {
-        let (team, metric, value) = words_of(p);
+        let key = p.key();
         let mut rows = tables
             .iter()
             .filter(|t| p.arm.as_ref().is_none_or(|arm| *arm == t.arm))
             .flat_map(|t| &t.published);
-        rows.any(|r| r.team == team && r.metric == metric && r.published.as_ref() == Some(&value))
+        rows.any(|r| r.key == key && r.value == Some(p.value))
     };
     let mut missing: Vec<ArmTable> = Vec::new();
     for published in experiment.expect.published.iter().filter(|p| !stands(p)) {
@@ -123,30 +122,20 @@ pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
 
 /// What was measured where nothing was published for the size or the compression that ran.
 fn at_another_size(material: &Material, published: &Published) -> String {
-    let key = published.key();
     let arm = published
         .arm
         .as_deref()
         .or(material.arms().first().copied());
-    let measured = arm.and_then(|arm| measured(material, arm, &published.tenant, &key));
+    let measured = arm.and_then(|arm| in_words(material, arm, &published.key()));
     let measured = measured.unwrap_or_else(|| "not measured".into());
     format!("{measured}, at another size or pace")
 }
 
-/// Team, metric and value in words.
-fn words_of(published: &Published) -> (String, String, String) {
-    let key = published.key();
-    let value = Unit::of(&key).print(published.value);
-    (published.tenant.clone(), words(&key), value)
-}
-
 fn row(published: &Published, measured: &str) -> Row {
-    let (team, metric, value) = words_of(published);
-    Row {
-        team,
-        metric,
-        measured: measured.to_owned(),
-        published: Some(value),
-        ratio: None,
-    }
+    Row::new(
+        published.key(),
+        measured.to_owned(),
+        Some(published.value),
+        None,
+    )
 }

@@ -3,7 +3,9 @@
 mod line;
 mod number;
 mod table;
+mod value;
 
 pub use line::{clean, in_one_line, shell, short, to_the_second};
-pub use number::{count, percent, percentile, secs, thousands, times, whole};
+pub use number::{count, percent, secs, thousands, times, whole};
 pub use table::table;
+pub use value::{amount, name, number, out_of, owner, percentile, spread, spread_of};

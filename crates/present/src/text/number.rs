@@ -1,7 +1,5 @@
 //! Numbers with their unit and censoring, as every table, page and picture prints them.
 
-use results::run_folder::Percentile;
-
 /// A whole number with its thousands apart: `18,352`.
 pub fn whole(value: f64) -> String {
     if !value.is_finite() || value.abs() >= 1e15 {
@@ -35,7 +33,7 @@ pub fn secs(value: f64) -> String {
 }
 
 /// Decimals without zeros at their end.
-fn trimmed(text: &str) -> &str {
+pub(super) fn trimmed(text: &str) -> &str {
     text.trim_end_matches('0').trim_end_matches('.')
 }
 
@@ -60,15 +58,6 @@ pub fn thousands(n: u64) -> String {
     whole(n as f64)
 }
 
-/// A percentile; `None` with too few samples.
-pub fn percentile(value: Percentile) -> Option<String> {
-    match value {
-        Percentile::Secs(v) => Some(secs(v)),
-        Percentile::Over { over } => Some(format!("> {}", secs(over))),
-        Percentile::TooFew => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,9 +75,5 @@ mod tests {
         );
         assert_eq!(count(1, "restart"), "1 restart");
         assert_eq!(count(1200, "restart"), "1,200 restarts");
-        assert_eq!(
-            percentile(Percentile::Over { over: 90.0 }).as_deref(),
-            Some("> 90 s")
-        );
     }
 }

@@ -6,11 +6,15 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use super::line::clean;
 
-/// A table; columns in `numbers` are aligned to the right.
+/// A table; columns in `numbers` are aligned to the right. Without rows, nothing.
 pub fn table<R>(header: &[&str], numbers: Range<usize>, rows: impl IntoIterator<Item = R>) -> String
 where
     R: IntoIterator<Item: AsRef<str>>,
 {
+    let mut rows = rows.into_iter().peekable();
+    if rows.peek().is_none() {
+        return String::new();
+    }
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
     let cell = |(i, text): (usize, &str)| {

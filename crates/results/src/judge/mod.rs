@@ -7,7 +7,6 @@
 mod binomial;
 mod evictions;
 mod interval;
-mod metrics;
 mod placements;
 mod poisson;
 mod shape;
@@ -15,11 +14,13 @@ mod stalls;
 
 use std::collections::BTreeMap;
 
-use crate::run_folder::{ArmSummary, Placement, Record, RunSummary, Spread};
-use plan::expect::{Expect, Shape};
+use crate::metrics::{self, Source};
+use crate::run_folder::{ArmSummary, Placement, Spread};
+use plan::expect::{Expect, Published, Shape};
+use plan::metric::{Metric, Use};
 
+pub use crate::metrics::{Amount, Values};
 pub use evictions::{bill, evictions, who_pays};
-pub use metrics::{Amount, Values, key as metric_key, metrics};
 pub use placements::placements;
 pub use poisson::interval as count_interval;
 pub use stalls::stalls;
@@ -36,13 +37,16 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Takes a run's metrics. `records` are the run's own.
+    /// Takes a run's metrics.
     #[must_use]
-    pub fn new(run: &RunSummary, records: &[Record]) -> Self {
+    pub fn new(source: &Source<'_>) -> Self {
+        let mut metrics = metrics::values(source, Use::Compare);
+        // Nobody waits for work that runs until the run's end: that its team is not done is no value to judge.
+        metrics.retain(|key, amount| key.metric != Metric::MakespanSecs || !amount.is_censored());
         Self {
-            arm: run.arm.clone(),
-            metrics: metrics(run, records),
-            placements: run.placements.clone(),
+            arm: source.summary.arm.clone(),
+            metrics,
+            placements: source.summary.placements.clone(),
         }
     }
 }
@@ -140,7 +144,7 @@ fn spreads(runs: &[&Values]) -> BTreeMap<String, Spread> {
             min: values[0].into(),
             max: values[values.len() - 1].into(),
         };
-        (key, spread)
+        (key.to_string(), spread)
     })
     .collect()
 }
@@ -151,12 +155,7 @@ fn published(expect: &Expect, arm: &str) -> BTreeMap<String, f64> {
         .iter()
         .filter(|p| p.arm.as_deref().is_none_or(|a| a == arm));
     of_arm
-        .map(|p| {
-            (
-                metrics::key(&p.tenant, p.class.as_deref(), p.metric),
-                p.value,
-            )
-        })
+        .map(|p: &Published| (p.key().to_string(), p.value))
         .collect()
 }
 

@@ -4,10 +4,8 @@
 use jiff::Timestamp;
 
 use super::binomial;
-use super::metrics::{Amount, Values, key};
 use crate::run_folder::decision::{CHOSEN, ClearingRef, FAILED, HANDED_OVER, LANDED, PUT_BACK};
 use crate::run_folder::{Decision, Placed, Placement, PlacementCounts, Placements, Record, Share};
-use plan::expect::Metric;
 use plan::{CARDS_PER_NODE, ClearerPlan};
 
 /// A pod's end is seen by the watch up to this long after the scheduler knew of it, on a busy machine.
@@ -130,54 +128,6 @@ fn is_for(clearing: &ClearingRef, record: &Record) -> bool {
     };
     let of_workload = || is_workload_of(&clearing.request, &record.name);
     clearing.namespace == record.tenant && (of_pod() || of_workload())
-}
-
-/// A team's placements in one run, by metric.
-pub(super) fn put(all: &mut Values, team: &str, placements: &[&Placement]) {
-    let counts = PlacementCounts::of(placements);
-    put_counts(all, team, counts);
-    if let Some(secs) = counts.clearing_p50_secs {
-        all.insert(key(team, None, Metric::ClearingP50Secs), Amount::Is(secs));
-    }
-}
-
-fn put_counts(all: &mut Values, team: &str, counts: PlacementCounts) {
-    let mut put = |metric, value| all.insert(key(team, None, metric), Amount::Is(value));
-    put(Metric::PlacedRight, f64::from(counts.right));
-    put(Metric::PlacedFree, f64::from(counts.free));
-    put(Metric::PlacedWrong, f64::from(counts.wrong));
-    put(Metric::PlacedNever, f64::from(counts.never));
-    let elsewhere = counts.elsewhere();
-    put(Metric::NotPlacedRight, f64::from(elsewhere + counts.never));
-    let of = f64::from(counts.judged());
-    if of > 0.0 {
-        put(Metric::PlacedRightShare, f64::from(counts.right) / of);
-        put(Metric::PlacedElsewhereShare, f64::from(elsewhere) / of);
-    }
-}
-
-/// Replaces the medians of placements by what all runs have together: of a rare event the median of runs says nothing.
-pub(super) fn pool(medians: &mut Values, runs: &[&Values]) {
-    let suffix = format!(".{}", Metric::PlacedRight.name());
-    let teams = medians.keys().filter_map(|k| k.strip_suffix(&suffix));
-    let teams: Vec<String> = teams.map(str::to_owned).collect();
-    for team in teams {
-        let sum = |metric| {
-            let name = key(&team, None, metric);
-            let values = runs.iter().filter_map(|run| run.get(&name));
-            // Counts of requests, each far below 2³².
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            values.map(|v| v.at_least() as u32).sum()
-        };
-        let counts = PlacementCounts {
-            right: sum(Metric::PlacedRight),
-            free: sum(Metric::PlacedFree),
-            wrong: sum(Metric::PlacedWrong),
-            never: sum(Metric::PlacedNever),
-            ..PlacementCounts::default()
-        };
-        put_counts(medians, &team, counts);
-    }
 }
 
 /// An arm's placements; `None` if it had no request to clear for.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::binomial;
-use super::metrics::{Amount, Values, key};
+use crate::metrics::{Amount, Values};
 use crate::run_folder::Claim;
-use plan::expect::{Expect, Metric, MetricRef, Predicate, Requests, Within};
+use plan::expect::{Expect, MetricRef, Predicate, Requests, Within};
+use plan::metric::{Metric, MetricKey};
 
 /// Judges the shapes that are declared for `arm`: whether all hold (`None`: not known), and each with its reason.
 pub fn judge(
@@ -60,7 +61,7 @@ fn predicate(
 ) -> (Option<bool>, String) {
     let find = |of: &MetricRef| {
         let arm = of.arm.as_deref().unwrap_or(arm);
-        let name = key(&of.tenant, of.class.as_deref(), of.metric);
+        let name = of.key();
         let amount = medians
             .get(arm)
             .and_then(|metrics| metrics.get(&name))
@@ -69,11 +70,7 @@ fn predicate(
     };
     let judged = match predicate {
         Predicate::Within(within) => find(&within.of).map(|amount| {
-            let name = key(
-                &within.of.tenant,
-                within.of.class.as_deref(),
-                within.of.metric,
-            );
+            let name = within.of.key().to_string();
             let (holds, reason) = between(&name, amount, within.at_least, within.at_most);
             match too_few(expect, within, amount, arm, medians) {
                 Some(why) if holds == Some(false) => (None, format!("{reason}; {why}")),
@@ -111,7 +108,7 @@ fn too_few(
     // Counts of requests, each far below 2³².
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let count = |metric| {
-        let amount = metrics.get(&key(team, None, metric));
+        let amount = metrics.get(&MetricKey::team(team, metric));
         amount.map_or(0, |a| a.at_least() as u32)
     };
     let of = count(PlacedRight) + count(NotPlacedRight);
@@ -183,16 +180,10 @@ fn unbound(
     let metrics = medians
         .get(arm)
         .ok_or_else(|| format!("arm {arm} did not run"))?;
-    let name = |what: &str| match &of.class {
-        Some(class) => format!("{}.{class}.{what}", of.tenant),
-        None => format!("{}.{what}", of.tenant),
+    let find = |metric| {
+        let key = MetricKey::of(&of.tenant, of.class.as_deref(), metric);
+        let amount = metrics.get(&key).map(|a| a.at_least());
+        amount.ok_or_else(|| format!("there is no {key} of arm {arm}"))
     };
-    let find = |what: &str| {
-        let name = name(what);
-        metrics
-            .get(&name)
-            .map(|a| a.at_least())
-            .ok_or_else(|| format!("there is no {name} of arm {arm}"))
-    };
-    Ok((find("bound_count")?, find(super::metrics::SUBMITTED)?))
+    Ok((find(Metric::BoundCount)?, find(Metric::SubmittedCount)?))
 }

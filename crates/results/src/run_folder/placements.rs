@@ -105,6 +105,29 @@ impl PlacementCounts {
             .saturating_add(self.never)
     }
 
+    /// Requests that the clearer answers for and that are not on the machine cleared for them.
+    #[must_use]
+    pub fn not_right(self) -> u32 {
+        self.elsewhere().saturating_add(self.never)
+    }
+
+    /// Share of the requests that it answers for on the machine cleared for them; `None` of none.
+    #[must_use]
+    pub fn right_share(self) -> Option<f64> {
+        self.share(self.right)
+    }
+
+    /// Share of them on another machine.
+    #[must_use]
+    pub fn elsewhere_share(self) -> Option<f64> {
+        self.share(self.elsewhere())
+    }
+
+    fn share(self, count: u32) -> Option<f64> {
+        let of = self.judged();
+        (of > 0).then(|| f64::from(count) / f64::from(of))
+    }
+
     /// Requests on another machine than the one cleared for them, empty or not: what the published experiment counted as wrong.
     #[must_use]
     pub fn elsewhere(self) -> u32 {

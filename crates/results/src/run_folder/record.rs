@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use plan::metric::Phase;
 use plan::{DataPlane, Request, Via};
 
 /// How a Job ended.
@@ -201,77 +202,5 @@ impl Record {
     #[must_use]
     pub fn lateness_secs(&self) -> Option<f64> {
         self.submitted_secs.map(|at| at - self.intended_secs)
-    }
-}
-
-/// Spans of a Job's life whose latencies are recorded.
-///
-/// All but `pod`, `bind`, `start`, `prepare`, `stop` and `release` begin at the intended submit time, so that a late harness or a stalled
-/// API server is not hidden (no coordinated omission).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Phase {
-    /// Intended submit → quota reserved by Kueue.
-    Reserve,
-    /// Intended submit → admitted by Kueue.
-    Admit,
-    /// Admitted → pod created (the Job controller).
-    Pod,
-    /// Pod created → pod bound (kube-scheduler and HAMi).
-    Bind,
-    /// Intended submit → pod bound: the article's latency.
-    Bound,
-    /// Bound → running (device plugin emulation).
-    Start,
-    /// Intended submit → running.
-    Running,
-    /// Bound → useful work: image pull, CUDA, model. Only in a run with a data plane.
-    Prepare,
-    /// Intended submit → useful work. Only in a run with a data plane.
-    Useful,
-    /// Told to stop → its cards free. Only in a run with a data plane.
-    Stop,
-    /// Pod ended → quota given back.
-    Release,
-    /// Intended submit → done.
-    Done,
-}
-
-impl Phase {
-    /// Every phase, in the order of a Job's life.
-    pub const ALL: [Self; 12] = [
-        Self::Reserve,
-        Self::Admit,
-        Self::Pod,
-        Self::Bind,
-        Self::Bound,
-        Self::Start,
-        Self::Running,
-        Self::Prepare,
-        Self::Useful,
-        Self::Stop,
-        Self::Release,
-        Self::Done,
-    ];
-
-    /// The phase's name in files and tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Reserve => "reserve",
-            Self::Admit => "admit",
-            Self::Pod => "pod",
-            Self::Bind => "bind",
-            Self::Bound => "bound",
-            Self::Start => "start",
-            Self::Running => "running",
-            Self::Prepare => "prepare",
-            Self::Useful => "useful",
-            Self::Stop => "stop",
-            Self::Release => "release",
-            Self::Done => "done",
-        }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::evictions::{Bill, Eviction};
 use super::placements::Placement;
+use super::record::Phase;
 use super::storage::{StallLatency, StallSummary, Storage};
 
 /// One run: one cluster bring-up of one arm and repeat.
@@ -156,7 +157,7 @@ pub struct TenantSummary {
     /// Card-seconds by account.
     pub card_seconds: CardSeconds,
     /// Latency by class of request, then phase.
-    pub latency: BTreeMap<String, BTreeMap<String, Latency>>,
+    pub latency: BTreeMap<String, BTreeMap<Phase, Latency>>,
 }
 
 /// Card-seconds by account. One card held for one second is one.

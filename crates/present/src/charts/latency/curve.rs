@@ -9,9 +9,10 @@ use super::super::panel::Panel;
 use super::super::pen::{Area, Drawn, Mark, spot};
 use super::super::theme::INK;
 use crate::text::percentile;
-use results::judge::Amount;
+use plan::metric::{Metric, MetricKey, Phase, Stat};
 use results::latency::{Sample, distribution, samples};
-use results::run_folder::{Percentile, Phase};
+use results::metrics::Amount;
+use results::run_folder::Percentile;
 
 /// The most curves that one panel shows.
 const CURVES: usize = 8;
@@ -58,12 +59,10 @@ pub(super) fn curves(material: &Material, run: &RunMaterial) -> Vec<Curve> {
             };
             curve.colour = material.teams.colour(team);
             curve.mark = [Mark::Line, Mark::Dash, Mark::Dots][i % 3];
-            for (share, name) in [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")] {
-                let keys = [
-                    format!("{class}.bound_{name}_secs"),
-                    format!("bound_{name}_secs"),
-                ];
-                let found = keys.iter().find_map(|k| run.published(team, k));
+            for (share, stat) in [(0.5, Stat::P50), (0.95, Stat::P95), (0.99, Stat::P99)] {
+                let metric = Metric::latency(Phase::BindLatency, stat);
+                let key = metric.map(|metric| MetricKey::class(team, &class, metric));
+                let found = key.and_then(|key| run.published(&key));
                 curve.published.extend(found.map(|v| (share, v)));
             }
             curves.push(curve);
@@ -80,7 +79,7 @@ fn pooled(material: &Material, arm: &str, team: &str) -> BTreeMap<String, Vec<Sa
     for run in material.runs.iter().filter(|r| r.summary.arm == arm) {
         let own = run.run.records.iter().filter(|r| r.tenant == team);
         for ((class, phase), waits) in samples(own, run.summary.observed_secs).0 {
-            if phase == Phase::Bound {
+            if phase == Phase::BindLatency {
                 all.entry(class).or_default().extend(waits);
             }
         }

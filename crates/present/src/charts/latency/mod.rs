@@ -2,8 +2,10 @@
 //! ones too. A panel an arm.
 //!
 //! - [`curve`]: one team's requests of one class
+//! - [`tails`]: the same in a few words
 
 mod curve;
+mod tails;
 
 use plotters::prelude::*;
 
@@ -11,13 +13,14 @@ use self::curve::{Curve, curves};
 use super::canvas::{Key, Sketch};
 use super::grid::{self, Place};
 use super::material::Material;
-use super::metrics::tails;
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
 use super::theme::INK;
 use crate::text::{count, short};
-use results::judge::Amount;
+use results::metrics::Amount;
+
+pub(super) use tails::tails;
 
 /// The most arms that one picture shows.
 const PANELS: usize = 8;

@@ -3,10 +3,7 @@
 mod cells;
 mod power;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
-
-use crate::charts::names::in_full;
-use crate::text::{clean, count};
+use crate::text::{self, clean, count};
 use compare::rank::{self, MOST_EXACT};
 use compare::verdict::runs_needed;
 use compare::{Comparison, Outcome, Row, SideFacts, Verdict};
@@ -143,32 +140,30 @@ fn changed(row: &Row) -> bool {
 }
 
 fn table(rows: &[Row], declared: bool, markdown: bool) -> Vec<String> {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    let mut header = vec!["metric", "baseline", "new", "change", "interval"];
-    if declared {
-        header.extend(["threshold", "p", "verdict"]);
-    }
-    table.set_header(header);
-    for row in rows {
-        let cell = |(i, text): (usize, String)| {
-            let text = if markdown {
+    let header = [
+        "metric",
+        "baseline",
+        "new",
+        "change",
+        "interval",
+        "threshold",
+        "p",
+        "verdict",
+    ];
+    let shown = if declared { 8 } else { 5 };
+    let rows = rows.iter().map(|row| {
+        let cells = cells(row).into_iter().take(shown);
+        cells.map(|text| {
+            if markdown {
                 text.replace('|', "\\|")
             } else {
                 text
-            };
-            // The metric's name and the verdict are words, all between are numbers.
-            let side = if (1..7).contains(&i) {
-                CellAlignment::Right
-            } else {
-                CellAlignment::Left
-            };
-            Cell::new(text).set_alignment(side)
-        };
-        let cells = cells(row).into_iter().take(if declared { 8 } else { 5 });
-        table.add_row(cells.enumerate().map(cell));
-    }
-    table.to_string().lines().map(str::to_owned).collect()
+            }
+        })
+    });
+    // The metric's name and the verdict are words, all between are numbers.
+    let table = text::table(&header[..shown], 1..7, rows);
+    table.lines().map(str::to_owned).collect()
 }
 
 /// The outcome in one sentence.
@@ -189,7 +184,7 @@ pub fn verdict(of: &Comparison) -> String {
             };
             format!(
                 "{of_arm}{} {} (threshold {})",
-                in_full(&row.metric),
+                row.metric.words(),
                 change(row),
                 threshold(row)
             )

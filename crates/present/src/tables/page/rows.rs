@@ -3,7 +3,6 @@
 use super::{ClaimRow, Input, MetricRow, Outcome};
 use crate::text::in_one_line;
 use plan::{Arm, Order, Plan};
-use results::judge::metric_key;
 use results::run_folder::run_summary::cut::COMPONENT_LOST;
 use results::run_folder::{ArmSummary, Summary};
 
@@ -11,16 +10,13 @@ use results::run_folder::{ArmSummary, Summary};
 pub fn metrics(input: &Input<'_>) -> Vec<MetricRow> {
     let mut rows = Vec::new();
     for published in &input.experiment.expect.published {
-        let name = metric_key(
-            &published.tenant,
-            published.class.as_deref(),
-            published.metric,
-        );
+        let key = published.key();
         let of_arm = |arm: &&Arm| published.arm.as_ref().is_none_or(|own| *own == arm.name);
         let arms = input.experiment.arms.iter().filter(of_arm);
         // One that was published for no arm by name is about those that run unasked.
         for arm in arms.filter(|arm| published.arm.is_some() || !arm.on_request) {
-            let spread = summary_of(input, &arm.name).and_then(|of| of.metrics.get(&name));
+            let spread =
+                summary_of(input, &arm.name).and_then(|of| of.metrics.get(&key.to_string()));
             let comparable = |order: &Order| order.expect.published.contains(published);
             let comparable = input.order.is_ok_and(comparable);
             let note = match spread {
@@ -31,7 +27,7 @@ pub fn metrics(input: &Input<'_>) -> Vec<MetricRow> {
             let runs = summary_of(input, &arm.name).map_or(0, |of| of.runs);
             rows.push(MetricRow {
                 arm: arm.name.clone(),
-                metric: name.clone(),
+                metric: key.clone(),
                 published: published.value,
                 measured: spread.map(|s| s.median),
                 range: spread.filter(|_| runs > 1).map(|s| [s.min, s.max]),

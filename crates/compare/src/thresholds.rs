@@ -1,12 +1,13 @@
-//! One metric: by how much it changed, whether that is beyond its limits, and how likely by chance.
+//! One metric: by how much it changed, whether that is beyond its thresholds, and how likely by chance.
 
-use super::metrics::{Better, DeclaredMetric};
+use super::metrics::DeclaredMetric;
 use super::rank::{self, Shift, p_larger};
-use results::judge::Amount;
+use plan::metric::Better;
+use results::metrics::Amount;
 
 /// What a metric is allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct Thresholds {
     /// Which way is better.
     pub better: Better,
     /// Allowed change, per cent of the baseline.
@@ -54,14 +55,14 @@ fn median(values: &[Amount]) -> Option<Amount> {
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-impl Limits {
+impl Thresholds {
     /// Those of a metric.
     #[must_use]
     pub fn of(metric: &DeclaredMetric) -> Self {
         Self {
             better: metric.better,
-            percent: metric.limit_percent,
-            absolute: metric.limit,
+            percent: metric.threshold_percent,
+            absolute: metric.threshold,
         }
     }
 
@@ -73,21 +74,21 @@ impl Limits {
         match self.better {
             Better::Lower => up(),
             Better::Higher => down(),
-            Better::Same => (2.0 * up().min(down())).min(1.0),
+            Better::Same | Better::Neither => (2.0 * up().min(down())).min(1.0),
         }
     }
 
-    /// One-sided p-value of `new` being better than `base` by more than the same limits; 1 where nothing is better.
+    /// One-sided p-value of `new` being better than `base` by more than the same thresholds; 1 where nothing is better.
     #[must_use]
     pub fn p_better(&self, base: &[Amount], new: &[Amount]) -> f64 {
         match self.better {
             Better::Lower => self.p_beyond(base, new, false),
             Better::Higher => self.p_beyond(base, new, true),
-            Better::Same => 1.0,
+            Better::Same | Better::Neither => 1.0,
         }
     }
 
-    /// Smallest value that [`Limits::p_worse`] can have of so many runs.
+    /// Smallest value that [`Thresholds::p_worse`] can have of so many runs.
     #[must_use]
     pub fn smallest_p(&self, base: usize, new: usize) -> f64 {
         let sides = if self.better == Better::Same {
@@ -98,7 +99,7 @@ impl Limits {
         (rank::smallest_p(base, new) * sides).min(1.0)
     }
 
-    /// The p-value of `new` lying above (`up`) or below `base` by more than both limits: the larger of the two.
+    /// The p-value of `new` lying above (`up`) or below `base` by more than both thresholds: the larger of the two.
     fn p_beyond(&self, base: &[Amount], new: &[Amount], up: bool) -> f64 {
         let p = self.shifts(up).into_iter().flatten().map(|shift| {
             let moved: Vec<Amount> = base.iter().map(|b| shift.of(*b)).collect();
@@ -127,7 +128,7 @@ impl Limits {
         match self.better {
             Better::Lower => self.beyond(change, 1.0),
             Better::Higher => self.beyond(change, -1.0),
-            Better::Same => self.beyond(change, 1.0) || self.beyond(change, -1.0),
+            Better::Same | Better::Neither => self.beyond(change, 1.0) || self.beyond(change, -1.0),
         }
     }
 
@@ -137,7 +138,7 @@ impl Limits {
         match self.better {
             Better::Lower => self.beyond(change, -1.0),
             Better::Higher => self.beyond(change, 1.0),
-            Better::Same => false,
+            Better::Same | Better::Neither => false,
         }
     }
 
