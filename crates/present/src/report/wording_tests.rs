@@ -250,7 +250,7 @@ fn a_run_that_failed_is_a_finding_with_the_last_line_of_its_log_and_never_one_th
     });
     all_contain(
         &texts,
-        &["Arm binpack, repeat 1, failed: etcd exited while the cluster came up; panic: no disk."],
+        &["Arm binpack, repeat 1, failed: etcd exited while the cluster came up: panic: no disk."],
     );
     assert!(texts[1].contains("failed; see the findings"));
 }
