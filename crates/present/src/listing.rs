@@ -28,11 +28,11 @@ pub fn of_components() -> impl Iterator<Item = &'static Row> {
 
 /// The components that `keys` are of.
 pub fn components<'a>(keys: impl Iterator<Item = &'a MetricKey>) -> Vec<&'a str> {
-    let named = keys.filter_map(|key| match &key.of {
+    let of_components = keys.filter_map(|key| match &key.of {
         Of::Component(name) => Some(name.as_str()),
         _ => None,
     });
-    let mut names: Vec<&str> = named.collect();
+    let mut names: Vec<&str> = of_components.collect();
     names.sort_unstable();
     names.dedup();
     names

@@ -118,15 +118,13 @@ impl Material {
 
     /// What was published of a metric for an arm as it ran.
     pub fn published(&self, arm: &str, key: &MetricKey) -> Option<f64> {
-        match key.team_name() {
-            Some(_) => self.of_arm(arm).iter().find_map(|run| run.published(key)),
-            None => {
-                let arm = self.session.summary.arms.iter().find(|a| a.name == arm)?;
-                let mut all = arm.published.iter();
-                let own = all.find(|(name, _)| name.parse().as_ref() == Ok(key));
-                own.map(|(_, value)| *value).filter(|v| v.is_finite())
-            }
+        if key.team_name().is_some() {
+            return self.of_arm(arm).iter().find_map(|run| run.published(key));
         }
+        let arm = self.session.summary.arms.iter().find(|a| a.name == arm)?;
+        let mut all = arm.published.iter();
+        let own = all.find(|(name, _)| name.parse().as_ref() == Ok(key));
+        own.map(|(_, value)| *value).filter(|v| v.is_finite())
     }
 
     /// Names of the arms, in the order they first ran.

@@ -12,6 +12,9 @@ use crate::text::{clean, shell, table, to_the_second};
 use results::run_folder::{ReadError, RunSummary};
 
 /// A session in words and tables, for the terminal.
+///
+/// # Errors
+/// If the session can't be read.
 pub fn show(session: &Path) -> Result<String, ReadError> {
     let material = Material::load(session)?;
     let summary = &material.session.summary;

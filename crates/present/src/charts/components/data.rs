@@ -2,8 +2,8 @@
 
 use plotters::prelude::*;
 
-use super::latency::tails;
-use super::material::{Material, RunMaterial};
+use super::super::latency::tails;
+use super::super::material::{Material, RunMaterial};
 use crate::text::{count, percentile, secs, short};
 use results::run_folder::{ComponentExit, Percentile, StallLatency, StallSummary, StorageRow};
 

@@ -1,9 +1,11 @@
 //! Restarts of components over time, with etcd's stalls and its disk, and the waits of those who submitted meanwhile.
 
+mod data;
+
 use plotters::prelude::*;
 
+use self::data::Data;
 use super::canvas::{Key, Sketch};
-use super::components_data::Data;
 use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, line, spot};

@@ -1,10 +1,14 @@
 //! A lane a machine: cards in use over time by team, where work was evicted, when it was being cleared, and where whole
 //! machines were placed.
 
+mod data;
+mod finding;
+
 use plotters::prelude::*;
 
+use self::data::{Lane, all_evictions, lanes};
+use self::finding::{Evictions, Verdict, counts, finding, telling};
 use super::canvas::{Key, Sketch};
-use super::lanes_data::{Lane, all_evictions, lanes};
 use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, bar, line, spot};
@@ -14,7 +18,6 @@ use super::theme::{GRID, INK, WRONG};
 use super::words::{Words, write};
 use crate::text::{count, short};
 use plan::CARDS_PER_NODE;
-use results::run_folder::{Placement, PlacementCounts};
 
 /// The most machines that one picture shows.
 const LANES: usize = 16;
@@ -39,26 +42,6 @@ pub struct Lanes {
     asked: usize,
     placed: usize,
     verdict: Verdict,
-}
-
-/// How often work was evicted. A task that was evicted twice counts twice.
-#[derive(Debug, Clone, Copy)]
-struct Evictions {
-    /// In all.
-    all: usize,
-    /// Of these, of a task that had a machine.
-    on_machines: usize,
-    /// Machines with any of those.
-    machines: usize,
-}
-
-/// What can be said of where whole machines were placed.
-#[derive(Debug, Clone, Copy)]
-enum Verdict {
-    /// With a node clearer: how its requests fared.
-    Cleared(PlacementCounts),
-    /// Without one: how many were placed where nothing had been evicted.
-    Untouched(usize),
 }
 
 impl Lanes {
@@ -120,71 +103,6 @@ impl Lanes {
             placed,
             verdict,
         })
-    }
-}
-
-/// The run of an arm that tells most: with most requests that were not placed on the machine cleared for them, else the one that is shown anyway.
-fn telling<'a>(material: &'a Material, shown: &'a RunMaterial) -> &'a RunMaterial {
-    let own = material
-        .runs
-        .iter()
-        .filter(|r| r.summary.arm == shown.summary.arm);
-    let missed = |run: &RunMaterial| {
-        let counts = counts(run);
-        counts.elsewhere().saturating_add(counts.never)
-    };
-    // Of several with as many, the first.
-    own.rev()
-        .max_by_key(|r| missed(r))
-        .filter(|r| missed(r) > missed(shown))
-        .unwrap_or(shown)
-}
-
-fn counts(run: &RunMaterial) -> PlacementCounts {
-    PlacementCounts::of(&run.summary.placements.iter().collect::<Vec<&Placement>>())
-}
-
-impl Evictions {
-    /// `65 evictions, 64 of them on 26 machines and 1 before there was a machine`.
-    fn in_words(self) -> String {
-        let all = count(self.all as u64, "eviction");
-        let machines = count(self.machines as u64, "machine");
-        match self.all.saturating_sub(self.on_machines) {
-            0 => format!("{all} on {machines}"),
-            early => format!(
-                "{all}, {} of them on {machines} and {early} before there was a machine",
-                self.on_machines
-            ),
-        }
-    }
-}
-
-fn finding(evictions: Evictions, placed: (usize, usize), verdict: Verdict) -> String {
-    let evicted = evictions.in_words();
-    let also = |n: u32, what: &str| match n {
-        0 => String::new(),
-        n => format!(", {n} {what}"),
-    };
-    match verdict {
-        Verdict::Cleared(c) => format!(
-            "{evicted}; {} of {} {} placed on the machine cleared for {}{}{}{}",
-            c.right,
-            count(u64::from(c.judged()), "request"),
-            if c.judged() == 1 { "was" } else { "were" },
-            if c.judged() == 1 { "it" } else { "them" },
-            also(c.elsewhere(), "elsewhere"),
-            also(c.never, "nowhere"),
-            also(c.unaided, "more on a machine that was free"),
-        ),
-        Verdict::Untouched(n) => {
-            let untouched = u32::try_from(n).unwrap_or(u32::MAX);
-            format!(
-                "{evicted}; {} of {} placed{}",
-                placed.0,
-                count(placed.1 as u64, "whole machine"),
-                also(untouched, "where nothing had been evicted")
-            )
-        }
     }
 }
 
@@ -316,32 +234,5 @@ impl Lanes {
             spot(body, place, Mark::Diamond, colour)?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_title_says_where_requests_were_placed() {
-        let right = PlacementCounts {
-            right: 3,
-            wrong: 2,
-            ..PlacementCounts::default()
-        };
-        let evictions = |all, machines| Evictions {
-            all,
-            on_machines: 40,
-            machines,
-        };
-        assert_eq!(
-            finding(evictions(41, 5), (5, 5), Verdict::Cleared(right)),
-            "41 evictions, 40 of them on 5 machines and 1 before there was a machine; 3 of 5 requests were placed on the machine cleared for them, 2 elsewhere"
-        );
-        assert_eq!(
-            finding(evictions(40, 34), (0, 5), Verdict::Untouched(0)),
-            "40 evictions on 34 machines; 0 of 5 whole machines placed"
-        );
     }
 }

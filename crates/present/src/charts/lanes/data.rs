@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::material::RunMaterial;
+use super::super::material::RunMaterial;
 use plan::CARDS_PER_NODE;
 use results::run_folder::decision::{CHOSEN, HANDED_OVER};
 use results::run_folder::{Decision, Placed};

@@ -3,8 +3,11 @@
 //! Shown are the declared metrics, so that the picture is about what a comparison is about. Each session stands with the
 //! range of its runs and the interval, from the same test as `headroom compare`'s, in which those before it put it.
 
+mod data;
+
 use plotters::prelude::*;
 
+use self::data::{Point, chosen, points};
 use super::canvas::{Key, Sketch};
 use super::grid;
 use super::material::Material;
@@ -12,7 +15,6 @@ use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
 use super::theme::{INK, LINE, SOFT};
-use super::trend_data::{Point, chosen, points};
 use super::words::{Words, write};
 use crate::text::{count, short, to_the_second};
 use compare::baseline::NIGHTS;

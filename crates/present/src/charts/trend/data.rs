@@ -1,7 +1,7 @@
 //! What a trend shows: the declared metrics in each session, and how each compares with the sessions before.
 
-use super::material::{Material, RunMaterial};
-use super::measured::Measured;
+use super::super::material::{Material, RunMaterial};
+use super::super::measured::Measured;
 use compare::baseline::NIGHTS;
 use compare::metrics::Declared;
 use compare::rank;
