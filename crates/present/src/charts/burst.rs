@@ -179,8 +179,8 @@ impl Sketch for Burst {
 
     fn note(&self) -> String {
         format!(
-            "One run of each arm; others in their teams' colours. Waiting of tasks that were still evicted at the \
-             observation's end counts up to it. {}",
+            "One run of each arm; the others in their teams' colours. A task not bound again counts as waiting until the end \
+             of the observation. {}",
             self.origin
         )
     }

@@ -49,7 +49,7 @@ impl Material {
         let session = Session::load(path)?;
         let mut notes = Vec::new();
         if !session.summary.complete {
-            notes.push("the session did not end in order: its metrics are partial".to_owned());
+            notes.push("the session did not end in order, so its values are incomplete".to_owned());
         }
         notes.extend(session.summary.failed.iter().map(|run| {
             let error = in_one_line(&run.error);

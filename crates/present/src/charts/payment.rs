@@ -129,9 +129,8 @@ impl Sketch for Payment {
 
     fn note(&self) -> String {
         format!(
-            "In the team's colour, card-seconds: cards × time from running to evicted, and from evicted to bound again (or \
-             to the observation's end); one run of each arm. A task evicted twice counts as two evictions, also where it had no \
-             machine yet. {}",
+            "Card-seconds, in the team's colour: from running to evicted, and from evicted to bound again or to the end of \
+             the observation; one run of each arm. A task evicted twice counts twice, with or without a machine. {}",
             self.origin
         )
     }

@@ -95,7 +95,10 @@ impl Arm {
         let right = self.all.right;
         let (low, high) = (percent(right.low), percent(right.high));
         let low = low.trim_end_matches(" %");
-        format!("{} of {} there ({low} to {high})", right.count, right.of)
+        format!(
+            "{} of {} on their machine ({low} to {high})",
+            right.count, right.of
+        )
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>, top: i32) -> Drawn {
@@ -182,7 +185,7 @@ impl Sketch for PlacedWhere {
                 "on one that was not empty, or cleared for another",
             ),
             (Placed::Never, "nowhere"),
-            (Placed::Free, "on another one that fell empty first"),
+            (Placed::Free, "on another one that had become empty"),
             (Placed::Unaided, "found a free machine"),
         ];
         let used = keys.into_iter().filter(|(l, _)| all().any(|a| a == l));
@@ -204,8 +207,8 @@ impl Sketch for PlacedWhere {
             n => format!(" {} not shown.", count(n, "more run")),
         };
         format!(
-            "A square is a whole-machine request, a block of them a run. In brackets the exact 95 % interval (Clopper and \
-             Pearson) of the share on the machine cleared for it, of those that a machine was cleared for.{more} {}",
+            "A square is a whole-machine request, a block is a run. In brackets: the exact 95 % interval (Clopper and \
+             Pearson) of the share placed on the machine cleared for it.{more} {}",
             self.origin
         )
     }

@@ -144,8 +144,8 @@ impl Sketch for PowerChart<'_> {
     fn note(&self) -> String {
         let power = self.0;
         format!(
-            "{} simulated comparisons a point, their noise drawn from {} real runs of {} that differ by chance alone, on {}. \
-             Baseline + new runs; one metric made worse, all others left alone.",
+            "{} simulated comparisons a point, drawn from {} real runs of {} that differ by chance alone, on {}. \
+             Baseline + new runs; one metric is made worse, all others are left as they are.",
             whole(f64::from(power.draws)),
             power.runs,
             power.experiment,

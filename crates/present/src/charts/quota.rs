@@ -91,7 +91,7 @@ fn finding(arms: &[Arm]) -> String {
         .map(|a| format!("{} {}", a.name, whole(a.most())))
         .collect();
     format!(
-        "A quota of {} cards let through at once, by what it counts: {}",
+        "Cards admitted at once under a quota of {} cards, by quota unit: {}",
         whole(quota),
         each.join(", ")
     )
@@ -188,7 +188,7 @@ mod tests {
         };
         assert_eq!(
             finding(&[arm("memory", 24.0), arm("cards", 8.0)]),
-            "A quota of 10 cards let through at once, by what it counts: memory 24, cards 8"
+            "Cards admitted at once under a quota of 10 cards, by quota unit: memory 24, cards 8"
         );
     }
 }

@@ -128,7 +128,7 @@ fn at_another_size(material: &Material, published: &Published) -> String {
         .or(material.arms().first().copied());
     let measured = arm.and_then(|arm| in_words(material, arm, &published.key()));
     let measured = measured.unwrap_or_else(|| "not measured".into());
-    format!("{measured}, at another size or pace")
+    format!("{measured}, at another size or compression")
 }
 
 fn row(published: &Published, measured: &str) -> Row {

@@ -11,7 +11,7 @@ pub const COLUMNS: [&str; 8] = [
     "disk write before, p50 / p99",
     "etcd's log write, p99",
     "watch lag, p99 / longest",
-    "submissions late (latest)",
+    "late submits (worst)",
     "late ticks",
     "watches lost / resumed",
 ];

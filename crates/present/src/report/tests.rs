@@ -76,7 +76,7 @@ fn every_published_metric_is_there_and_says_where_nothing_ran() {
     ] {
         assert!(html.contains(published), "{published}");
     }
-    assert!(html.contains("at another size or pace") && html.contains("not run"));
+    assert!(html.contains("at another size or compression") && html.contains("not run"));
     assert!(html.contains("What the words mean"));
 }
 

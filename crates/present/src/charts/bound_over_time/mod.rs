@@ -79,7 +79,7 @@ impl Sketch for BoundOverTime {
             keys.push(Key::new(
                 Mark::Dash,
                 WRONG,
-                "what HAMi's limit ÷ calls a pod allows",
+                "what HAMi's client limit allows",
             ));
         }
         keys
@@ -88,12 +88,12 @@ impl Sketch for BoundOverTime {
     fn note(&self) -> String {
         let drawn = self.arms.iter().any(|a| a.ceiling_line().is_some());
         let ceiling = if drawn {
-            "; the ceiling is (burst + rate × time) ÷ calls for each bound pod"
+            "; the ceiling is (burst + rate × time) ÷ calls a bound pod"
         } else {
             ""
         };
         format!(
-            "Requests bound so far, and when the last of them was, one run of each arm{ceiling}. {}",
+            "Requests bound over time, one run of each arm{ceiling}. {}",
             self.origin
         )
     }

@@ -207,8 +207,8 @@ impl Sketch for Components {
         let disk = match self.data.fsyncs().len() {
             0 => "",
             _ => {
-                " etcd's disk: the upper end of the bucket in which the 99th percentile of a few seconds lies; a stalled etcd \
-                  tells nothing."
+                " etcd's disk: the 99th percentile of a few seconds each, at most (the upper end of etcd's own bucket); a stalled \
+                  etcd reports nothing."
             }
         };
         format!(
@@ -236,7 +236,7 @@ impl Sketch for Components {
         let rows = (HEAD, HEAD + PANEL_HEIGHT);
         let panel = Panel::new(body, sides, rows, x.clone(), Scale::log_secs(waits));
         self.draw_events(&panel)?;
-        panel.axes("bind latency", "time, by its logarithm")?;
+        panel.axes("bind latency", "time (log scale)")?;
         panel.x_axis(time, exits_bottom == rows.1)?;
         for (_, colour, waits) in &self.data.teams {
             for (due, wait) in waits {
@@ -251,7 +251,7 @@ impl Sketch for Components {
             let y = Scale::log_secs(fsyncs.iter().map(|(_, p99)| *p99));
             let panel = Panel::new(body, sides, (rows.1 + BETWEEN, disk_bottom), x.clone(), y);
             self.draw_events(&panel)?;
-            panel.axes("etcd writing its log, p99", "time, by its logarithm")?;
+            panel.axes("etcd writing its log, p99", "time (log scale)")?;
             panel.x_axis(time, exits_bottom == disk_bottom)?;
             self.draw_disk(body, &panel)?;
         }

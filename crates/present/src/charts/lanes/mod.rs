@@ -164,7 +164,7 @@ impl Sketch for Lanes {
             ),
         };
         format!(
-            "A lane's height is a machine's {CARDS_PER_NODE} cards, bound pods by team; {}: {}{more}",
+            "The height of a lane is the {CARDS_PER_NODE} cards of a machine, filled with bound pods by team; {}: {}{more}",
             self.run, self.origin
         )
     }

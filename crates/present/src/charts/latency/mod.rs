@@ -148,8 +148,8 @@ impl Sketch for BoundLatency {
     fn note(&self) -> String {
         let runs = count(self.runs as u64, "run");
         format!(
-            "From the intended submit time, every request of {runs}; percentile p spaced by 1 ÷ (1 − p), time by its \
-             logarithm. {}",
+            "From the intended submit time, every request of {runs}; percentiles p spaced by 1 ÷ (1 − p), time on a log \
+             scale. {}",
             self.origin
         )
     }

@@ -110,7 +110,7 @@ impl Sketch for Placement {
             ),
         };
         format!(
-            "A column is a machine, a square a card, when whole machines were asked for (at {}). Scattered: idle on \
+            "A column is a machine, a square is a card, at {}, when the whole machines were submitted. Scattered: idle on \
              machines in use.{assumed} {}",
             secs(moment),
             self.origin

@@ -134,7 +134,7 @@ impl Sketch for Trend {
         let clear: Vec<String> = clear.take(3).collect();
         if !clear.is_empty() {
             return format!(
-                "The latest differs from {before} before: {}",
+                "The latest session differs from the {before} before it: {}",
                 clear.join("; ")
             );
         }
@@ -154,11 +154,11 @@ impl Sketch for Trend {
         };
         match largest {
             Some((metric, change)) => format!(
-                "The latest against {before} before: at most {} %, {}, {why}",
+                "The latest session against the {before} before it: at most {} %, {}, {why}",
                 percent(change),
                 metric.name()
             ),
-            None => format!("The latest against {before} before"),
+            None => format!("The latest session against the {before} before it"),
         }
     }
 
@@ -172,7 +172,7 @@ impl Sketch for Trend {
             keys.push(Key::new(
                 Mark::Line,
                 SOFT,
-                "95 % interval, from those before",
+                "95 % interval, from the sessions before",
             ));
         }
         if points().any(|p| p.measured.published.is_some()) {
@@ -185,13 +185,13 @@ impl Sketch for Trend {
         let first = self.started.first().map_or("", String::as_str);
         let last = self.started.last().map_or("", String::as_str);
         let mixed = if self.sources > 1 {
-            " They ran on different HAMi sources."
+            " HAMi's source is not the same in all of them."
         } else {
             ""
         };
         format!(
-            "{}, sessions from {first} to {last}.{mixed} An interval is that of the change against up to {NIGHTS} sessions \
-             before, each metric by itself. `headroom compare` gives verdicts.",
+            "{}, sessions from {first} to {last}.{mixed} The interval is that of the change against up to {NIGHTS} sessions \
+             before, for each metric alone. `headroom compare` gives verdicts.",
             self.experiment
         )
     }

@@ -63,7 +63,7 @@ pub fn text(of: &Comparison, style: Style) -> String {
         let all = style != Style::Terminal { all: false };
         if all && !rest.is_empty() {
             lines.push(String::new());
-            lines.push("For information, each by itself at 95 %; metrics that are the same in every run are left out:".into());
+            lines.push("Not declared, each alone at 95 %; metrics that are the same in every run are left out:".into());
             lines.push(String::new());
             lines.extend(table(&rest, false, markdown));
         } else if !rest.is_empty() {
@@ -107,7 +107,7 @@ pub fn headline(of: &Comparison) -> String {
         .collect();
     match &named[..] {
         [] => format!(
-            "{}: new runs against earlier ones, nothing else different",
+            "{}: new runs against earlier ones of the same kind",
             of.experiment
         ),
         _ => format!("{}: {}", of.experiment, named.join("; ")),
@@ -212,7 +212,7 @@ pub fn verdict(of: &Comparison) -> String {
     if let Some((arm, _)) = with(Verdict::TooFewRuns).next() {
         let n = runs_needed(tested, of.alpha);
         text.push_str(&format!(
-            " Too few runs for a verdict on {} of {tested} declared metrics: {} + {} runs can't give a p below {}, times {tested} metrics; {n} + {n} runs could.",
+            " Too few runs for a verdict on {} of {tested} declared metrics: with {} + {} runs p is at least {}, times {tested} metrics; {n} + {n} runs are enough.",
             with(Verdict::TooFewRuns).count(),
             arm.base_runs,
             arm.new_runs,

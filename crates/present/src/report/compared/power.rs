@@ -56,7 +56,7 @@ pub fn power_text(of: &Power) -> String {
             found.map(|d| d.found.clone())
         };
         let Some(first) = of.shapes.first().and_then(own) else {
-            text += "It never changed in these runs, so there is nothing to simulate.\n";
+            text += "It is the same in all of these runs, so there is nothing to simulate.\n";
             continue;
         };
         let rows = first.iter().enumerate().map(|(e, (effect, _))| {
