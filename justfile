@@ -8,32 +8,32 @@ bench experiment="regimes" *options:
 setup:
     cargo run --release -- setup
 
-# Every test, end-to-end ones included.
+# Run every test, including the end-to-end tests.
 test:
     cargo test --release
 
-# Formatting, lints and documents (links, figures in both languages), as CI checks them.
+# Check formatting, lints and documents (links, values in both languages), as CI does.
 lint:
     cargo fmt --check
     cargo clippy --release --all-targets -- -D warnings
     cargo test --release --test documents
 
-# What the harness itself costs over a run at compression 120: CPU, memory, watch lag, late submissions.
+# What the harness itself uses in a run at compression 120: CPU, memory, watch lag, late submissions.
 bench-self *options:
     cargo run --release -- bench regimes --compress 120 {{options}}
 
-# The charts of a session, into plots/<session>/: a folder, latest, latest~1, …; by default of a recorded example.
+# Draw a session's charts into plots/<session>/. The session is a folder, latest, latest~1, …; by default a recorded example.
 plots session="runs/examples/regimes":
     cargo run --release -- plot {{session}} --out plots/{{file_name(session)}}
 
-# The report of a session as one HTML file; by default of a recorded example.
+# Write a session's report as one HTML file; by default that of a recorded example.
 report session="runs/examples/regimes":
     cargo run --release -- report {{session}}
 
-# New runs against earlier ones: `just compare latest~1 latest`.
+# Compare new runs with earlier ones: `just compare latest~1 latest`.
 compare *sessions:
     cargo run --release -- compare {{sessions}}
 
-# The experiments of a night, compared with earlier nights, and a report.
+# Run a night's experiments, compare them with earlier nights, and write a report.
 nightly *options:
     cargo run --release -- nightly {{options}}

@@ -4,6 +4,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
+use plan::metric::Phase;
 use results::run_folder::{ArmSummary, RunSummary, Session};
 use support::{Bed, messages, one_at_a_time, say};
 
@@ -93,7 +94,7 @@ fn a_whole_machine_fits_where_small_tasks_are_packed_or_kept_apart_but_not_where
     let bound = |arm: &str| {
         let run = session.summary.runs.iter().find(|run| run.arm == arm);
         let team = run.unwrap().tenants.iter().find(|t| t.name == "large");
-        let bound = &team.unwrap().latency["whole-machine"]["bound"];
+        let bound = &team.unwrap().latency["whole-machine"][&Phase::BindLatency];
         (bound.count, bound.censored)
     };
     assert_eq!(bound("spread"), (1, 1), "it never finds a machine");
@@ -150,7 +151,7 @@ fn by_kueue_alone_no_machine_falls_empty_and_a_cleared_one_goes_to_its_request()
         !decisions.is_empty(),
         "the clearer's decisions are evidence"
     );
-    // The machine was put back: nobody is left with a machine that nothing may use.
+    // The machine was released, so that every machine can be used again.
     assert!(run.disturbed.iter().all(|d| d.kind != "component-lost"));
 }
 
@@ -172,10 +173,10 @@ fn a_reserved_machine_goes_to_its_request_however_many_tasks_arrive() {
 }
 
 #[test]
-fn a_burst_that_others_are_stopped_for_waits_less_and_these_get_a_bill() {
+fn a_burst_that_others_are_evicted_for_waits_less_and_the_others_pay() {
     let _turn = one_at_a_time();
     let bed = Bed::new();
-    // A minute is long enough for a task to stand in the way of the burst, and short enough to be waited for.
+    // Tasks of a minute are long enough to be in the way of the burst, and short enough to be waited for.
     let changes = [
         ("compress: 6", "compress: 60"),
         (
@@ -199,7 +200,7 @@ fn a_burst_that_others_are_stopped_for_waits_less_and_these_get_a_bill() {
         let run = session.summary.runs.iter().find(|r| r.arm == arm);
         run.expect("its run")
     };
-    // Nobody is stopped where the burst waits, and a machine's worth of tasks at least where it does not.
+    // In one arm the burst waits and nobody is evicted; in the other at least the tasks of one machine are.
     assert!(
         run("wait").evictions.is_empty(),
         "{:?}",
@@ -265,7 +266,10 @@ fn assert_data_plane_was_played(session: &Session, run: &RunSummary) {
     assert!(found > 0, "nobody found an image that was there");
     let team = run.tenants.iter().find(|t| t.name == "research");
     let phases = &team.expect("the team").latency["whole-machine"];
-    assert_eq!(phases["useful"].count, phases["bound"].count);
+    assert_eq!(
+        phases[&Phase::Useful].count,
+        phases[&Phase::BindLatency].count
+    );
     assert!(run.evictions.iter().all(|s| s.useful_again_secs.is_some()));
     let data_plane = loaded.info.plan.data_plane;
     assert!(data_plane.is_some_and(|d| d.compressed_by > 1.0));

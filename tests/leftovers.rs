@@ -97,7 +97,7 @@ fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
     let bed = Bed::new();
     let up = bed.run(&["up", "workstation", "--hami", "builtin"]);
     assert!(up.status.success(), "{}", messages(&up));
-    let kept = bed.session_folders();
+    let kept = bed.cluster_folders();
     let kept_processes = bed.processes();
     assert_eq!(kept.len(), 1);
     assert!(
@@ -109,7 +109,7 @@ fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
 
     let mut run = bed.start(SHORT, "killed.log");
     run.until(UNDER_WAY);
-    assert_eq!(bed.session_folders().len(), 2);
+    assert_eq!(bed.cluster_folders().len(), 2);
     run.signal("-KILL");
     run.code();
     assert!(
@@ -123,7 +123,7 @@ fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
     let shown = bed.run(&["show", "session"]);
     let said = messages(&shown);
     assert!(
-        said.contains("cleared what a killed command left"),
+        said.contains("removed the cluster of a killed command"),
         "{said}"
     );
     let status = bed.run(&["status"]);
@@ -133,7 +133,7 @@ fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
         "{text}"
     );
     assert!(!text.contains("DEAD"), "{text}");
-    assert_eq!(bed.session_folders(), kept);
+    assert_eq!(bed.cluster_folders(), kept);
     let mut processes = bed.processes();
     processes.sort_unstable();
     let mut expected = kept_processes;

@@ -3,6 +3,7 @@
 mod support;
 
 use plan::HamiKind;
+use plan::metric::Phase;
 use results::run_folder::{Outcome, Percentile, Session};
 use support::{Bed, messages, one_at_a_time, say};
 
@@ -78,14 +79,15 @@ fn regimes(hami: &str) -> HamiKind {
             "{}: {cards:?}",
             team.name
         );
-        let bound = &team.latency["whole-card"]["bound"];
+        let bound = &team.latency["whole-card"][&Phase::BindLatency];
         assert_eq!(
             (bound.count, bound.censored),
             (92, 0),
             "single cards of the timeline"
         );
         assert_eq!(
-            team.latency["whole-machine"]["bound"].count, 21,
+            team.latency["whole-machine"][&Phase::BindLatency].count,
+            21,
             "whole machines of the timeline"
         );
         assert!(matches!(bound.p95, Percentile::Secs(s) if s > 0.0));

@@ -39,7 +39,7 @@ fn session(folder: &Path, name: &str, p95: f64) -> String {
         run["repeat"] = json!(i);
         run["folder"] = json!(name);
         run["disturbed"] = json!([]);
-        run["tenants"][0]["latency"]["whole-card"]["bound"]["p95"] =
+        run["tenants"][0]["latency"]["whole-card"]["bind_latency"]["p95"] =
             json!(p95 + f64::from(i) * 0.01);
         run
     };
@@ -108,7 +108,7 @@ fn what_is_no_session_is_left_out_if_others_are() {
     let (readme, session) = (path("README.md"), path("rate-limit"));
     let output = headroom(folder.path(), &["plot", &readme, &session]);
     assert!(output.status.success(), "{}", messages(&output));
-    assert!(messages(&output).contains("README.md is no session"));
+    assert!(messages(&output).contains("README.md is not a session"));
     let output = headroom(folder.path(), &["plot", &readme]);
     assert_eq!(output.status.code(), Some(2));
 }

@@ -227,7 +227,11 @@ fn folders_for_results_and_cache_are_looked_at_before_anything_starts() {
     std::fs::create_dir(dir.join("mine")).unwrap();
     std::fs::write(dir.join("mine/notes.txt"), "mine").unwrap();
     refused(dir, &["bench", "--out", "mine"], &["mine", "files in it"]);
-    refused(dir, &["bench", "--out", "mine/notes.txt"], &["no folder"]);
+    refused(
+        dir,
+        &["bench", "--out", "mine/notes.txt"],
+        &["not a folder"],
+    );
     std::fs::write(dir.join("mine/summary.json"), "{}").unwrap();
     refused(dir, &["bench", "--out", "mine"], &["a session already"]);
     refused(dir, &["setup", "--cache", "a b"], &["a b", "blank"]);

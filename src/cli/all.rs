@@ -1,4 +1,4 @@
-//! `headroom bench all`: every experiment, and one page over them.
+//! `headroom bench all`: runs every experiment, and writes one page about them.
 
 use host::{errln, out};
 use std::path::{Path, PathBuf};
@@ -17,26 +17,26 @@ use plan::Order;
 use plan::{self, Experiment};
 use present::tables::page::{Input, Outcome, Page};
 
-/// Stands for every experiment there is.
+/// The name that means every experiment.
 pub const ALL: &str = "all";
 
-/// The page's name in the folder of the sessions, and that of the same as JSON.
+/// Names of the page in the folder of the sessions, as Markdown and as JSON.
 const PAGE: [&str; 2] = ["page.md", "page.json"];
 
-/// All experiments, as they are when nothing is said about them.
+/// All experiments, in their defaults.
 #[derive(Debug)]
 pub struct All {
     experiments: Vec<Experiment>,
     dir: PathBuf,
-    /// Experiments that there are not at the size asked for, and why.
+    /// Experiments that do not exist at this size, and why.
     left_out: Vec<(String, String)>,
 }
 
 impl All {
-    /// If `all` is asked for, puts every experiment in its place, and a folder for all of them.
+    /// If `all` is named, replaces it by every experiment, and chooses a folder for all of them.
     ///
     /// # Errors
-    /// If another experiment is named, too, or an option is given that is about one experiment only, or the folder is taken.
+    /// Another experiment is named, too, an option is for a single experiment only, or the folder is taken.
     pub fn asked(args: &mut BenchArgs) -> anyhow::Result<Option<Self>> {
         if !args.experiments.iter().any(|name| name == ALL) {
             return Ok(None);
@@ -57,10 +57,10 @@ impl All {
         }))
     }
 
-    /// Orders every experiment. One that there is at its own size and not at `--nodes` is left out, with a note.
+    /// Orders every experiment. One that does not exist at `--nodes` is left out, with a note.
     ///
     /// # Errors
-    /// If an option is wrong, or every experiment would be left out.
+    /// An option is wrong, or every experiment would be left out.
     pub fn orders(
         &mut self,
         place: &Place,
@@ -93,10 +93,10 @@ impl All {
         Ok(orders)
     }
 
-    /// Writes the page as it stands beside the sessions.
+    /// Writes the page, as far as it goes, beside the sessions.
     ///
     /// # Errors
-    /// If it can't be written.
+    /// It cannot be written.
     pub fn write(&self, orders: &[(Order, Setting)], outcomes: &[Outcome]) -> anyhow::Result<()> {
         let page = self.page(orders, outcomes);
         for (name, text) in PAGE.into_iter().zip([page.markdown(), page.json()?]) {
@@ -136,17 +136,21 @@ impl All {
     }
 }
 
-/// Refuses what is about one experiment.
+/// Refuses options that are for a single experiment.
 fn check(args: &BenchArgs) -> Result<(), BadOptions> {
     let no = |what: &str, why: &str| Err(BadOptions(format!("{what} does not go with all: {why}")));
-    let timeline = "not every experiment has a timeline; name those that have one, or use --quick";
-    let arms = "arms differ in just that; name the experiments instead";
+    let timeline =
+        "not every experiment has a timeline; name the experiments that have one, or use --quick";
+    let arms = "it is what some arms differ in; name the experiments instead";
     if args.experiments.len() > 1 {
-        return no("another experiment", "it stands for every one of them");
+        return no("another experiment", "all means every one of them");
     }
     if let Some(arm) = args.arms.first() {
         let what = format!("--arm {arm}");
-        return no(&what, "each experiment has arms of its own; name the one");
+        return no(
+            &what,
+            "each experiment has its own arms; name one experiment",
+        );
     }
     if args.compress.is_some() {
         return no("--compress", timeline);
@@ -161,11 +165,11 @@ fn check(args: &BenchArgs) -> Result<(), BadOptions> {
         return no("--node-policy", arms);
     }
     if args.keep {
-        let why = "each experiment would leave a cluster up beside the next; name the one";
+        let why = "each experiment would leave a cluster up beside the next; name one experiment";
         return no("--keep", why);
     }
     if args.soak.is_some() {
-        return no("--soak", "it is the time of one experiment; name it");
+        return no("--soak", "it is the time for one experiment; name one");
     }
     Ok(())
 }

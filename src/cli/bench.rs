@@ -1,5 +1,6 @@
 //! `headroom bench`.
 
+use super::experiments::loaded;
 use host::{errln, outln};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, IsTerminal};
@@ -23,7 +24,7 @@ use plan::{self, Overrides, Plan, minutes};
 use present::tables::page::Outcome;
 use present::tables::{soak, table, verdicts};
 
-/// Options that do not go together, or not with what is to be run.
+/// Options that exclude each other, or do not fit the experiment.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadOptions(pub String);
@@ -31,7 +32,7 @@ pub struct BadOptions(pub String);
 /// Runs experiments.
 ///
 /// # Errors
-/// Usage errors before anything is started; a component or a file that fails, later.
+/// Usage errors before anything is started. Later, a component or a file that fails.
 pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
     let mut all = All::asked(&mut args)?;
     // All of them first: a mistake in the last must not show after an hour.
@@ -98,7 +99,7 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
     Ok(exit(&outcomes))
 }
 
-/// Prints what a session has to tell.
+/// Prints what happened in a session.
 pub fn tell(news: News<'_>) {
     match news {
         News::Run {
@@ -131,19 +132,19 @@ fn exit(outcomes: &[Outcome]) -> Exit {
     }
 }
 
-/// This command, to be recorded.
+/// This command line, which is recorded.
 pub fn command_line() -> Vec<String> {
     std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect()
 }
 
-/// What is to be done for one experiment.
+/// The order for one experiment.
 ///
 /// # Errors
-/// If the experiment or the options for it are wrong.
+/// The experiment, or an option for it, is wrong.
 pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Order, Setting)> {
-    let experiment = plan::load(name)?;
+    let experiment = loaded(name)?;
     let overrides = Overrides {
         compress: args.compress,
         timeline: args.timeline.clone(),
@@ -167,7 +168,7 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
     let setting = Setting::new(&host, &experiment)?;
     let plans = plan::plans(&experiment, &overrides)?;
     if host.keep && plans.iter().any(|plan| plan.soak_secs.is_some()) {
-        let problem = "--keep does not go with --soak: which run is the last is not known before; leave out one of them";
+        let problem = "--keep does not go with --soak: nobody knows in advance which run is the last; leave out one of them";
         return Err(BadOptions(problem.to_owned()).into());
     }
     let one = args.experiments.len() == 1;
@@ -185,7 +186,7 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
     Ok((order, setting))
 }
 
-/// A session's folder that cannot be one.
+/// A folder cannot be used for a session.
 #[derive(Debug, thiserror::Error)]
 #[error("--out {}: {problem}; name a new folder or an empty one", path.display())]
 pub struct Taken {
@@ -198,7 +199,7 @@ pub fn untaken(path: &Path) -> Result<(), Taken> {
     let problem = match path.read_dir().map(|mut entries| entries.next().is_some()) {
         Ok(true) if path.join(files::SUMMARY).exists() => "it holds a session already",
         Ok(true) => "there are files in it",
-        Err(error) if error.kind() == ErrorKind::NotADirectory => "it is no folder",
+        Err(error) if error.kind() == ErrorKind::NotADirectory => "it is not a folder",
         _ => return Ok(()),
     };
     Err(Taken {
@@ -207,7 +208,7 @@ pub fn untaken(path: &Path) -> Result<(), Taken> {
     })
 }
 
-/// Checks that no two sessions are to be written into one folder: `--out` has one for each experiment's name.
+/// Checks that each session gets its own folder: below `--out` there is one per experiment's name.
 fn own_folders(orders: &[(Order, Setting)]) -> Result<(), BadOptions> {
     let mut taken = BTreeSet::new();
     let out = |(order, _): &(Order, Setting)| order.host.out.clone();
@@ -217,14 +218,14 @@ fn own_folders(orders: &[(Order, Setting)]) -> Result<(), BadOptions> {
         .find(|dir| !taken.insert(dir.clone()))
     {
         Some(dir) => Err(BadOptions(format!(
-            "two experiments would be written to {}: give them names of their own, or use --repeat",
+            "two experiments would be written to {}: give them different names, or use --repeat",
             dir.display()
         ))),
         None => Ok(()),
     }
 }
 
-/// What the options that shape a cluster say.
+/// The settings of the options that shape a cluster.
 pub fn shape_overrides(shape: &ShapeArgs) -> Overrides {
     let limits = shape.limits.map(|limits| match limits {
         LimitsArg::Raised => "raised",
@@ -243,10 +244,10 @@ pub fn shape_overrides(shape: &ShapeArgs) -> Overrides {
     }
 }
 
-/// Builds what is missing and puts together what every run needs.
+/// Builds what is missing, and collects what every run needs.
 ///
 /// # Errors
-/// As [`components::setup`]; [`Interrupted`] if a signal stopped it.
+/// Those of [`components::setup`]; [`Interrupted`] if a signal stopped it.
 pub async fn prepare(place: &Place, cache: &Cache, hami: &Hami) -> anyhow::Result<Bench> {
     let components = place.programs(cache).await?;
     Ok(Bench {
@@ -298,7 +299,7 @@ fn recorded(components: &Components, hami: &Hami) -> BTreeMap<String, Program> {
     programs
 }
 
-/// How long it will all take, for the line at the start.
+/// How long everything will take, for the first line.
 fn expectation(orders: &[(Order, Setting)], settings: &[(&Setting, Cache, Hami)]) -> String {
     let (mut missing, mut setup_secs) = (Vec::new(), 0);
     for (setting, cache, _) in settings {
@@ -331,11 +332,11 @@ fn dry_run(orders: &[(Order, Setting)]) -> anyhow::Result<()> {
             outln!("{}: {runs}", order.0.experiment);
         }
     }
-    outln!("in all: {}, set-up not counted", all_runs(orders));
+    outln!("in all: {}, without set-up", all_runs(orders));
     Ok(())
 }
 
-/// How many runs there are and how long they take, bring-up and tear-down included.
+/// How many runs there are, and how long they take with bring-up and tear-down.
 fn all_runs(orders: &[(Order, Setting)]) -> String {
     let plans = || orders.iter().flat_map(|(order, _)| &order.plans);
     let runs = |plan: &Plan| f64::from(plan.repeats) * plan::run_secs(plan);
@@ -354,7 +355,7 @@ fn all_runs(orders: &[(Order, Setting)]) -> String {
     }
 }
 
-/// Says how a set-up goes on: one line that is overwritten on a terminal, plain lines elsewhere.
+/// Shows the progress of a set-up: on a terminal one line that is overwritten, elsewhere plain lines.
 pub fn setup_report() -> impl FnMut(Progress) + Send {
     let bar = std::io::stderr().is_terminal().then(|| {
         let style = ProgressStyle::with_template("{wide_msg}");

@@ -1,18 +1,19 @@
-//! `headroom up`, `status`, `down`: a cluster left running to look into.
+//! `headroom up`, `status`, `down`: a cluster that is left running.
 
 use super::args::UpArgs;
 use super::bench::{prepare, shape_overrides};
+use super::experiments::loaded;
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};
 use harness::bench::run::{USER_AGENT, bring_up};
-use harness::cluster::{self, SessionState};
+use harness::cluster::{self, ClusterState};
 use harness::tenants;
 use host::{errln, out, outln};
 
-/// Brings a cluster with an experiment's teams up, leaves it running, and prints the line that points kubectl at it.
+/// Brings up a cluster with an experiment's teams, leaves it running, and prints the line that points kubectl at it.
 ///
 /// # Errors
-/// As a run's bring-up.
+/// Those of a run's bring-up.
 pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
     let ended = brought_up(place, args).await;
     if ended.is_err() {
@@ -23,7 +24,7 @@ pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
 }
 
 async fn brought_up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
-    let experiment = plan::load(&args.experiment)?;
+    let experiment = loaded(&args.experiment)?;
     let plans = plan::plans(&experiment, &shape_overrides(&args.shape))?;
     let Some(plan) = plans.first() else {
         anyhow::bail!(
@@ -36,7 +37,7 @@ async fn brought_up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
     let cache = setting.place.open()?;
     let hami = setting.find_hami(&cache).await?;
     let bench = prepare(&setting.place, &cache, &hami).await?;
-    // Not in the session's own folder, which `down` removes: whoever asks why a component died wants its log.
+    // Not in the cluster's own folder, which `down` removes: the log says why a component died.
     let logs = cache.folder().join("up-logs");
     let _ = std::fs::remove_dir_all(&logs);
     let cluster = bring_up(&bench, plan, &logs, signals::stop()).await?;
@@ -57,46 +58,46 @@ async fn brought_up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
 /// Lists clusters and their components.
 ///
 /// # Errors
-/// If the folder of live clusters cannot be read.
+/// The folder of live clusters cannot be read.
 pub fn status(place: &Place) -> anyhow::Result<Exit> {
     let cache = place.open()?;
-    let sessions = cluster::list(&Place::state_root(&cache))?;
-    if sessions.is_empty() {
+    let clusters = cluster::list(&Place::state_root(&cache))?;
+    if clusters.is_empty() {
         outln!("no cluster is running; `headroom up` brings one up");
     }
-    for session in sessions {
-        out!("{}", describe(&session));
+    for cluster in clusters {
+        out!("{}", describe(&cluster));
     }
     Ok(Exit::Done)
 }
 
-fn describe(session: &SessionState) -> String {
-    let what = match (session.kept, session.owner_pid) {
+fn describe(cluster: &ClusterState) -> String {
+    let what = match (cluster.kept, cluster.owner_pid) {
         (true, _) => "left running".to_owned(),
         (false, Some(pid)) => format!("in use by process {pid}"),
         (false, None) => "in use".to_owned(),
     };
     let mut text = format!(
         "{} ({what})\n  export KUBECONFIG={}\n",
-        session.id,
-        session.kubeconfig.display()
+        cluster.id,
+        cluster.kubeconfig.display()
     );
-    for (name, pid) in &session.components {
+    for (name, pid) in &cluster.components {
         text += &match pid {
             Some(pid) => format!("  {name:<24} process {pid}\n"),
             None => format!(
                 "  {name:<24} DEAD (`headroom down {} && headroom up` for a fresh one)\n",
-                session.id
+                cluster.id
             ),
         };
     }
     text
 }
 
-/// Takes kept clusters down.
+/// Takes down kept clusters.
 ///
 /// # Errors
-/// If `id` is no kept cluster, or something of it cannot be removed.
+/// `id` is no kept cluster, or something of it cannot be removed.
 pub fn down(place: &Place, id: Option<&str>) -> anyhow::Result<Exit> {
     let cache = place.open()?;
     let ended = cluster::down(&Place::state_root(&cache), id)?;

@@ -1,5 +1,6 @@
 //! `headroom compare`.
 
+use super::experiments::say;
 use host::{errln, out, outln};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use host::text_file;
 use present::charts;
 use present::report::compared::{self, Style};
 
-/// Sessions that do not say which side they are on.
+/// It is not clear which sessions are on which side.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Unsaid(String);
@@ -24,7 +25,7 @@ pub struct Unsaid(String);
 /// Compares sessions, or simulates comparisons with `--power`.
 ///
 /// # Errors
-/// If a session can't be read, the sides can't be compared, or a file can't be written.
+/// A session cannot be read, the sides cannot be compared, or a file cannot be written.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     if let Some(file) = &args.power {
         return simulate(file, args);
@@ -55,7 +56,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// Checks that nothing that is read is written.
+/// Checks that no file is both read and written.
 fn apart(args: &CompareArgs, read: &[PathBuf]) -> Result<(), BadOptions> {
     let written = [
         ("--json", args.json.as_deref()),
@@ -64,7 +65,7 @@ fn apart(args: &CompareArgs, read: &[PathBuf]) -> Result<(), BadOptions> {
     outputs::apart(&written, read)
 }
 
-/// What an outcome means for the exit code.
+/// The exit code for an outcome.
 pub fn exit(found: &Comparison) -> Exit {
     match found.outcome {
         Outcome::Regression => Exit::Regression,
@@ -75,18 +76,20 @@ pub fn exit(found: &Comparison) -> Exit {
 /// The declared metrics: headroom's own, or those of a file.
 ///
 /// # Errors
-/// If the file is wrong.
+/// The file is wrong.
 pub fn declared(file: Option<&Path>) -> anyhow::Result<Declared> {
-    Ok(match file {
+    let declared = match file {
         Some(file) => Declared::read(file)?,
         None => Declared::own()?,
-    })
+    };
+    say(&declared.hints);
+    Ok(declared)
 }
 
-/// Writes a comparison as JSON and as Markdown, where a file is named.
+/// Writes a comparison as JSON and as Markdown, each if a file is named.
 ///
 /// # Errors
-/// If a file can't be written; the other is, all the same.
+/// A file cannot be written. The other one is, all the same.
 pub fn write(
     found: &Comparison,
     json: Option<&Path>,
@@ -105,7 +108,7 @@ fn put(file: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(file, text).with_context(|| format!("can't write {}", file.display()))
 }
 
-/// Which sessions stand on which side.
+/// Which sessions are on which side.
 fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let latest = ["latest".to_owned()];
     if let Some(nights) = args.baseline {
@@ -129,14 +132,14 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         }
         ([one], []) => {
             return Err(Unsaid(format!(
-                "{one} is to be compared with what? headroom compare BASE {one}, or headroom compare --baseline nightly {one}"
+                "name a session to compare {one} with: headroom compare BASE {one}, or headroom compare --baseline nightly {one}"
             ))
             .into());
         }
         ([], new) => {
             let new = new.join(" ");
             return Err(Unsaid(format!(
-                "what is before -- is the baseline, and nothing is: headroom compare BASE… -- {new}"
+                "there is no baseline before --: headroom compare BASE… -- {new}"
             ))
             .into());
         }
@@ -151,17 +154,17 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     Ok((named::sessions(&base)?, named::sessions(&new)?))
 }
 
-/// A larger comparison is refused: a thousand runs of a hundred metrics have a few MB.
+/// A larger file is refused. A comparison of a thousand runs with a hundred metrics has a few MB.
 const MOST_MIB: u64 = 64;
 
-/// Simulates comparisons from the runs of one that is kept as JSON.
+/// Simulates comparisons, from the runs of a comparison that was written as JSON.
 fn simulate(file: &Path, args: &CompareArgs) -> anyhow::Result<Exit> {
     apart(args, &[file.to_owned()])?;
     let text = text_file::read(file, MOST_MIB)
         .map_err(|why| Unsaid(format!("can't read {}: {why}", file.display())))?;
     let aa: Comparison = serde_json::from_str(&text).map_err(|e| {
         Unsaid(format!(
-            "{} is no comparison that --json wrote: {e}",
+            "{} is not a comparison that --json wrote: {e}",
             file.display()
         ))
     })?;

@@ -1,4 +1,4 @@
-//! What `compare` refuses, and what it ends with.
+//! What `compare` refuses, and its exit codes.
 
 use std::fs;
 
@@ -142,7 +142,7 @@ fn draws_are_at_least_one_and_at_most_a_million() {
 fn which_side_is_missing_is_said() {
     let line = refused(&["--", "a", "b"]);
     assert!(
-        line.ends_with("nothing is: headroom compare BASE… -- a b"),
+        line.ends_with("before --: headroom compare BASE… -- a b"),
         "{line}"
     );
     assert!(refused(&["a", "b", "c"]).starts_with("which of a, b, c are the baseline?"));

@@ -15,7 +15,7 @@ use ::conformance::scenario::Scenario;
 use ::conformance::{Order, catalog, recorded, run, table};
 use ::results::run_folder::place::{self, RUNS};
 
-/// Options that make no sense together.
+/// Options that exclude each other.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadOptions(String);
@@ -23,7 +23,7 @@ pub struct BadOptions(String);
 /// Plays the scenarios and prints the table.
 ///
 /// # Errors
-/// Usage errors before anything is started; a control plane that fails, later.
+/// Usage errors before anything is started. Later, a control plane that fails.
 pub async fn conformance(place: &Place, args: ConformanceArgs) -> anyhow::Result<Exit> {
     let scenarios = chosen(&args.scenarios)?;
     if args.list {
@@ -85,7 +85,7 @@ pub async fn conformance(place: &Place, args: ConformanceArgs) -> anyhow::Result
     })
 }
 
-/// The scenarios that are asked for, all without a name.
+/// The scenarios named; all if none is named.
 fn chosen(names: &[String]) -> Result<Vec<Scenario>, BadOptions> {
     let all = catalog::all();
     for name in names {
@@ -112,19 +112,19 @@ fn check(
     let bad = |problem: &str| Err(BadOptions(problem.to_owned()));
     match (args.hami.len(), against, &args.record) {
         (1, None, None) => bad(
-            "one --hami is nothing to compare: give two, or --against FILE to hold it to recorded outcomes, or --record FILE",
+            "one --hami is not enough to compare: give two, or --against FILE to compare it with recorded outcomes, or --record FILE",
         ),
         (1, ..) | (2, None, _) => match against.map(|recorded| recorded.lacking(scenarios)) {
             Some(lacking) if !lacking.is_empty() => Err(BadOptions(format!(
-                "--against: nothing is recorded there of {}; record it anew or name others with --scenario",
+                "--against: the file has nothing about {}; record it again, or name others with --scenario",
                 lacking.join(", ")
             ))),
             _ => Ok(()),
         },
         (0, ..) => {
-            bad("which extenders? give --hami twice, each builtin, auto, image[:TAG] or a path")
+            bad("name two extenders: give --hami twice, each builtin, auto, image[:TAG] or a path")
         }
-        (2, ..) => bad("--against takes the place of a --hami: give one"),
+        (2, ..) => bad("--against replaces a --hami: give only one"),
         _ => bad("--hami is given more than twice; two can be compared"),
     }
 }

@@ -1,12 +1,12 @@
 //! `headroom list` and `headroom explain`.
 
-use host::outln;
-use plan::{self, Experiment, Overrides, Plan, PlanError, minutes};
+use host::{errln, outln};
+use plan::{self, Experiment, Hint, Overrides, Plan, PlanError, minutes};
 
 /// Prints every experiment with the time that its default arms take.
 ///
 /// # Errors
-/// None of an embedded experiment, which a test loads.
+/// Never in practice: a test loads every embedded experiment.
 pub fn list() -> Result<(), PlanError> {
     for (name, title) in plan::names() {
         let plans = plan::plans(&plan::load(&name)?, &Overrides::default())?;
@@ -19,12 +19,29 @@ pub fn list() -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Prints what an experiment does.
+/// The experiment of that name or file. Each old word in the file gives a line.
 ///
 /// # Errors
-/// If there is no such experiment, or its file is wrong.
-pub fn explain(name: &str) -> Result<(), PlanError> {
+/// There is no such experiment, or its file is wrong.
+pub fn loaded(name: &str) -> Result<Experiment, PlanError> {
     let experiment = plan::load(name)?;
+    say(&experiment.hints);
+    Ok(experiment)
+}
+
+/// Says which words of a file are old.
+pub fn say(hints: &[Hint]) {
+    for hint in hints {
+        errln!("{hint}");
+    }
+}
+
+/// Explains an experiment.
+///
+/// # Errors
+/// There is no such experiment, or its file is wrong.
+pub fn explain(name: &str) -> Result<(), PlanError> {
+    let experiment = loaded(name)?;
     outln!("{}: {}", experiment.name, experiment.title);
     if !experiment.description.is_empty() {
         outln!("\n{}", experiment.description.trim());

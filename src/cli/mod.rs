@@ -1,4 +1,4 @@
-//! The command line: arguments in, exit code out.
+//! The commands: arguments in, exit code out.
 //!
 //! Exit codes: 0 done, 1 failed, 2 usage, 3 done but disturbed, 4 a regression,
 //! 130 interrupted.
@@ -40,13 +40,13 @@ pub use args::{Cli, Command};
 pub enum Exit {
     /// Done.
     Done,
-    /// Failed, and said why.
+    /// Failed, with an error message.
     Failed,
     /// The user's input or machine is at fault; nothing was started.
     Usage,
-    /// Done, but something of the host or the harness disturbed it.
+    /// Done, but the host or the harness disturbed it.
     Disturbed,
-    /// Done, and something became worse than it was.
+    /// Done, and a metric became worse.
     Regression,
     /// Stopped by a signal; partial results are kept.
     Interrupted,
@@ -65,7 +65,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Runs a command and prints its error, if any, as one line.
+/// Runs a command, and prints its error, if there is one.
 pub async fn run(cli: Cli) -> Exit {
     match Box::pin(dispatch(cli)).await {
         Ok(exit) => exit,
@@ -85,7 +85,7 @@ pub async fn run(cli: Cli) -> Exit {
     }
 }
 
-/// An error as it is told. One about the user's input is one line: it may quote a file, and a line of a file must not look
+/// The text of an error. An error about the user's input is one line: it may quote a file, and a line of a file must not look
 /// like one of headroom's.
 fn told(error: &anyhow::Error) -> String {
     let text = terminal::in_one(error);
@@ -198,7 +198,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
 /// Folder of live clusters' state in the cache.
 const SESSIONS: &str = "sessions";
 
-/// Where components and clusters are kept, as the user says.
+/// Where the user wants components and clusters to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     cache: Option<PathBuf>,
@@ -206,16 +206,16 @@ struct Place {
 }
 
 impl Place {
-    /// Opens the cache, after clearing what killed commands left in it.
+    /// Opens the cache, after removing the clusters of killed commands.
     fn open(&self) -> anyhow::Result<Cache> {
         let cache = Cache::open(self.cache.as_deref())?;
         for id in clear_leftovers(&Self::state_root(&cache))? {
-            errln!("cleared what a killed command left: {id}");
+            errln!("removed the cluster of a killed command: {id}");
         }
         Ok(cache)
     }
 
-    /// Clears what killed commands left in the cache, if there is one.
+    /// Removes the clusters of killed commands, if there is a cache.
     fn clear_leftovers(&self) {
         let Some(folder) = Cache::existing(self.cache.as_deref()) else {
             return;
@@ -223,10 +223,12 @@ impl Place {
         match clear_leftovers(&folder.join(SESSIONS)) {
             Ok(ids) => {
                 for id in ids {
-                    errln!("cleared what a killed command left: {id}");
+                    errln!("removed the cluster of a killed command: {id}");
                 }
             }
-            Err(error) => errln!("headroom: what a killed command left cannot be cleared: {error}"),
+            Err(error) => {
+                errln!("headroom: cannot remove the clusters of killed commands: {error}")
+            }
         }
     }
 
@@ -235,7 +237,7 @@ impl Place {
         cache.folder().join(SESSIONS)
     }
 
-    /// The components, built first where they are missing; Ctrl-C stops the build.
+    /// The components. Missing ones are built first; Ctrl-C stops the build.
     async fn programs(&self, cache: &Cache) -> anyhow::Result<components::Components> {
         let mut report = bench::setup_report();
         let made = components::setup(cache, self.components.as_deref(), &mut report);
@@ -246,7 +248,7 @@ impl Place {
     }
 }
 
-/// A signal stopped the command before it had anything to show.
+/// A signal stopped the command before it had results.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 struct Interrupted;

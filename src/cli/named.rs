@@ -1,4 +1,4 @@
-//! Sessions as a user names them: a folder, `latest`, or `latest~N` for the N-th that began before it, over all that
+//! Finds the sessions that a user names: a folder, `latest`, or `latest~N` for the N-th that began before it, of all that
 //! `headroom runs` lists.
 
 use host::errln;
@@ -8,7 +8,7 @@ use ::results::run_folder::place::RUNS;
 use ::results::run_folder::{ReadError, Session, files, sessions};
 use host::terminal::clean;
 
-/// A name that stands for no session.
+/// A name for which there is no session.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}: {problem}")]
 pub struct NoSession {
@@ -16,18 +16,18 @@ pub struct NoSession {
     problem: String,
 }
 
-/// The folders that these names stand for.
+/// The folders of the sessions with these names.
 ///
 /// # Errors
-/// A name like `latest~9` for which there is no session, or one that is neither a folder nor such a name.
+/// There is no session for a name like `latest~9`, or a name is neither a folder nor of this form.
 pub fn sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
     names.iter().map(|name| session(name)).collect()
 }
 
-/// As [`sessions`]; what is no session is left out with a note if others are, so that `runs/*` may be given.
+/// As [`sessions`], but leaves out names without a session, with a note, if others have one. So `runs/*` may be given.
 ///
 /// # Errors
-/// As [`sessions`].
+/// Those of [`sessions`].
 pub fn only_sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
     let (real, others): (Vec<PathBuf>, Vec<PathBuf>) = sessions(names)?
         .into_iter()
@@ -37,30 +37,30 @@ pub fn only_sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
     }
     for path in others {
         errln!(
-            "left out: {} is no session",
+            "left out: {} is not a session",
             clean(&path.display().to_string())
         );
     }
     Ok(real)
 }
 
-/// Whether something is there that is no session. What is missing is the user's mistake, and told as such.
+/// Whether the path exists and is not a session. A missing path is the user's mistake, and an error.
 fn is_foreign(path: &Path) -> bool {
     matches!(Session::load(path), Err(ReadError::Foreign { .. }))
 }
 
-/// The folder that this name stands for.
+/// The folder of the session with this name.
 ///
 /// # Errors
-/// As [`sessions`].
+/// Those of [`sessions`].
 pub fn session(name: &str) -> Result<PathBuf, NoSession> {
     find(Path::new(RUNS), name)
 }
 
-/// A folder of sessions.
+/// A folder with sessions.
 ///
 /// # Errors
-/// If there is no such folder.
+/// There is no such folder.
 pub fn folder(path: PathBuf) -> Result<PathBuf, NoSession> {
     if path.is_dir() {
         return Ok(path);
@@ -85,7 +85,7 @@ fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
             Ok(listed)
         } else {
             Err(no(format!(
-                "there is neither such a folder nor such a session in {}",
+                "there is no such folder, and no such session in {}",
                 runs.display()
             )))
         }
@@ -103,7 +103,7 @@ fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
     let all = sessions::below(runs).unwrap_or_default();
     if !all.broken.is_empty() {
         let (n, runs) = (all.broken.len(), runs.display());
-        errln!("left out: {n} of the sessions in {runs} can't be read; `headroom runs` says why");
+        errln!("left out: {n} of the sessions in {runs} cannot be read; `headroom runs` says why");
     }
     let count = all.found.len();
     let mut latest_first = all.found.into_iter().rev();

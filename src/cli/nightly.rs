@@ -1,4 +1,4 @@
-//! `headroom nightly`: the experiments, compared with earlier nights, and a report.
+//! `headroom nightly`: runs the experiments, compares them with earlier nights, and writes a report.
 
 use host::{errln, out, outln};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -20,17 +20,17 @@ use plan::Order;
 use present::report::compared::{self, Style};
 use present::report::{self, WithEarlier};
 
-/// Held for as long as a night goes on, in the cache, since a second night would disturb the first wherever it runs.
+/// A lock in the cache, held during a night: a second night would disturb the first, wherever it runs.
 const LOCK: &str = "nightly.lock";
 
-/// Nothing says what to run.
+/// No experiment is named.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "no experiment to run; name some with --experiments, or under nightly in the file of metrics"
+    "no experiment to run; name some with --experiments, or under `nightly` in the file of metrics"
 )]
 pub struct NothingToRun;
 
-/// What came of a night so far.
+/// A night's results so far.
 #[derive(Debug, Default)]
 struct Night {
     sessions: Vec<PathBuf>,
@@ -40,10 +40,10 @@ struct Night {
     interrupted: bool,
 }
 
-/// Runs a night. A second one at the same time says so and ends well: a timer may fire twice.
+/// Runs a night. A second night at the same time only says so and succeeds, since a timer may fire twice.
 ///
 /// # Errors
-/// Usage errors before anything is started; components that can't be had.
+/// Usage errors before anything is started, or components that cannot be built.
 pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     let declared = compare::declared(args.metrics.as_deref())?;
     let orders = orders(place, &args, &declared)?;
@@ -51,7 +51,7 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     writable(runs)?;
     let cache = place.open()?;
     let Some(_lock) = lock(cache.folder())? else {
-        outln!("a night is going on already; nothing to do");
+        outln!("a night is already running; nothing to do");
         return Ok(Exit::Done);
     };
     // All of them first: a wrong path must not show in the middle of the night.
@@ -66,7 +66,7 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     }
     let began = stamp(jiff::Timestamp::now());
     let out = runs.join(NIGHTLY).join(began);
-    // Made now: by when it began, later nights tell which sessions are of this one.
+    // Made now: later nights find this night's sessions by the time of its beginning.
     fs::create_dir_all(&out).with_context(|| format!("can't make {}", out.display()))?;
     let mut night = Night::default();
     for (order, bench) in &ready {
@@ -100,7 +100,7 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
     Ok(night.exit())
 }
 
-/// Compares a session that ended with the nights before it; with the sessions of those.
+/// Compares a session that ended with the nights before. Returns also the sessions of those nights.
 fn with_earlier(
     runs: &Path,
     session: &Path,
@@ -118,7 +118,7 @@ fn with_earlier(
 }
 
 impl Night {
-    /// Takes up a session and what came of comparing it. A file that can't be written does not end the night: what is still to
+    /// Adds a session and its comparison. A file that cannot be written does not end the night: what is still to
     /// run is worth more than it.
     fn take(
         &mut self,
@@ -214,7 +214,7 @@ fn orders(
     for name in &bench_args.experiments {
         let (mut order, setting) = bench::order(name, place, &bench_args)?;
         order.command = command();
-        // Nights are looked for where sessions are by default, and the next run needs the machine.
+        // Nights are looked for in the default folder of sessions, and the next run needs the machine.
         order.host.out = None;
         order.host.keep = false;
         if orders
@@ -222,7 +222,7 @@ fn orders(
             .any(|(other, _)| other.experiment == order.experiment)
         {
             let problem = format!(
-                "experiment {} is named twice: a night is compared with earlier nights, not with itself; for more runs use --repeat",
+                "experiment {} is named twice: a night is compared with earlier nights, not with itself; use --repeat for more runs",
                 order.experiment
             );
             return Err(BadOptions(problem).into());
@@ -232,7 +232,7 @@ fn orders(
     Ok(orders)
 }
 
-/// Checks that sessions and reports can be written, before anything is built; it makes no folder.
+/// Checks, before anything is built, that sessions and reports can be written. It makes no folder.
 fn writable(runs: &Path) -> Result<(), BadOptions> {
     let nearest = |folder: &Path| {
         let mut there = folder.ancestors().filter(|p| p.symlink_metadata().is_ok());
@@ -242,13 +242,13 @@ fn writable(runs: &Path) -> Result<(), BadOptions> {
     tried.map(drop).map_err(|error| {
         let runs = std::path::absolute(runs).unwrap_or_else(|_| runs.to_owned());
         BadOptions(format!(
-            "can't write to {}: {error}; a night's results go there, where later nights find them: make it a folder that can be written to, or start nightly in another one",
+            "cannot write to {}: {error}; a night's results go there, where later nights find them: make that folder writable, or start nightly in another folder",
             runs.display()
         ))
     })
 }
 
-/// The command line with `nightly` as its first word, by which later nights find this one.
+/// The command line with `nightly` as its first word. Later nights find this one by it.
 fn command() -> Vec<String> {
     let mut words: Vec<String> = std::env::args().collect();
     let at = words.iter().position(|word| word == NIGHTLY);

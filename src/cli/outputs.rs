@@ -1,15 +1,15 @@
-//! What a command writes must not be what it reads.
+//! Checks that a command does not write what it reads.
 
 use std::path::{Path, PathBuf};
 
 use super::bench::BadOptions;
 use ::results::run_folder::files;
 
-/// Checks that no file to be written, each named by its option, is one that is read, lies in a session that is read, or is
-/// written twice.
+/// Checks the files to be written, each named by its option: none may be read, be in a session that is read, or be written
+/// twice.
 ///
 /// # Errors
-/// If one is or does.
+/// Names the first file that fails the check.
 pub fn apart(outputs: &[(&str, Option<&Path>)], inputs: &[PathBuf]) -> Result<(), BadOptions> {
     let mut taken: Vec<(&str, PathBuf)> = Vec::new();
     for (option, file) in outputs.iter().filter_map(|(o, file)| Some((*o, (*file)?))) {
@@ -27,20 +27,20 @@ pub fn apart(outputs: &[(&str, Option<&Path>)], inputs: &[PathBuf]) -> Result<()
         {
             return no(if input.is_dir() {
                 let session = input.display();
-                format!("it would be among the files of the session {session}")
+                format!("it would be in the session {session}")
             } else {
-                "it is what is read".to_owned()
+                "the command reads it".to_owned()
             });
         }
         if let Some((other, _)) = taken.iter().find(|(_, path)| *path == own) {
-            return no(format!("{other} names the same"));
+            return no(format!("{other} names the same file"));
         }
         taken.push((option, own));
     }
     Ok(())
 }
 
-/// A session's folder, which may be named by its summary.
+/// A session's folder. It may be named by its summary.
 fn folder(session: &Path) -> &Path {
     match session
         .parent()
@@ -52,7 +52,7 @@ fn folder(session: &Path) -> &Path {
     }
 }
 
-/// Where a path leads, also if nothing is there yet.
+/// The real path, also if nothing is there yet.
 fn real(path: &Path) -> PathBuf {
     let through_parent = || {
         let parent = match path.parent()? {

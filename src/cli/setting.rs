@@ -1,4 +1,4 @@
-//! With which programs an experiment runs, and where: the command line before the experiment file.
+//! With which programs an experiment runs, and where. The command line goes before the experiment file.
 
 use super::Place;
 use super::args::ShapeArgs;
@@ -7,7 +7,7 @@ use components::{self, Cache, ComponentsError, Hami, HamiChoice};
 use host::errln;
 use plan::{Experiment, Host, PlanError};
 
-/// What has to be got ready before an experiment can run; experiments of one command often share one.
+/// What must be ready before an experiment can run. Experiments of one command often share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// Where components and clusters are kept.
@@ -17,10 +17,10 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// What `host`, merged from the command line and `experiment`, asks for.
+    /// The setting for `host`, which is merged from the command line and `experiment`.
     ///
     /// # Errors
-    /// If the experiment file's `host` names no HAMi or registry that there can be; the command line's were checked.
+    /// The experiment file's `host` names an invalid HAMi or registry. Those of the command line were checked before.
     pub fn new(host: &Host, experiment: &Experiment) -> Result<Self, PlanError> {
         let wrong = |field, error: image::ImageError| experiment.wrong(field, error.to_string());
         let hami = host.hami.as_ref().map(|hami| hami.parse()).transpose();
@@ -37,19 +37,19 @@ impl Setting {
         })
     }
 
-    /// Finds the HAMi scheduler that is asked for and says which it is.
+    /// Finds the HAMi scheduler, and says which it is.
     ///
     /// # Errors
-    /// As [`components::resolve_hami`].
+    /// Those of [`components::resolve_hami`].
     pub async fn find_hami(&self, cache: &Cache) -> Result<Hami, ComponentsError> {
         find_hami(&self.hami, &self.registry, cache).await
     }
 }
 
-/// Finds a HAMi scheduler and says which it is.
+/// Finds a HAMi scheduler, and says which it is.
 ///
 /// # Errors
-/// As [`components::resolve_hami`].
+/// Those of [`components::resolve_hami`].
 pub async fn find_hami(
     choice: &HamiChoice,
     registry: &Registry,
@@ -71,7 +71,7 @@ pub async fn find_hami(
     Ok(hami)
 }
 
-/// What the command line says about `experiment`'s host, and where it says nothing, what the file says.
+/// The host settings: those of the command line, and where it has none, those of the experiment file.
 pub fn host(place: &Place, shape: &ShapeArgs, experiment: &Experiment) -> Host {
     let options = Host {
         hami: shape.hami.clone(),

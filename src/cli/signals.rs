@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks every part to end in order, the second ends the wait for it.
+//! Ctrl-C and SIGTERM: they ask every part to end in order.
 
 use host::errln;
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Cancelled when the command is to stop. The handlers are installed at the first call, inside the runtime.
+/// A token that is cancelled when the command should stop. The first call, inside the runtime, installs the handlers.
 pub fn stop() -> &'static CancellationToken {
     static STOP: OnceLock<CancellationToken> = OnceLock::new();
     STOP.get_or_init(|| {

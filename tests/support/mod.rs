@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: the program, the components' cache, and what a session leaves behind.
+//! What the end-to-end tests share: the program, the cache of components, and checks that nothing is left behind.
 
 #![allow(dead_code)] // each test program uses a part of it
 
@@ -132,7 +132,7 @@ impl Bed {
         Running { child, log }
     }
 
-    /// Process ids of everything that sessions of this bed have running.
+    /// Process ids of everything that clusters of this bed run.
     pub fn processes(&self) -> Vec<i32> {
         let mark = format!(
             "HEADROOM_SESSION={}/",
@@ -151,8 +151,8 @@ impl Bed {
             .collect()
     }
 
-    /// Names of the sessions that have a folder.
-    pub fn session_folders(&self) -> Vec<String> {
+    /// Names of the clusters that have a folder.
+    pub fn cluster_folders(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.sessions());
         let dirs = entries
             .into_iter()
@@ -163,11 +163,11 @@ impl Bed {
             .collect()
     }
 
-    /// Fails the test if a process or a session's folder is left.
+    /// Fails the test if a process or a cluster's folder is left.
     pub fn assert_nothing_left(&self) {
         assert_eq!(self.processes(), Vec::<i32>::new(), "processes are left");
         assert_eq!(
-            self.session_folders(),
+            self.cluster_folders(),
             Vec::<String>::new(),
             "folders are left"
         );

@@ -1,4 +1,4 @@
-//! The few calls that clearing makes, as a seam for tests.
+//! The few calls of the API server that a clearing makes, behind a trait so that tests can replace the cluster.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::facts::World;
 
-/// Why a call failed, in the terms that clearing acts on.
+/// Why a call failed, told apart as far as clearing acts on it.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum ApiError {
     /// The object is gone (or is another one by the same name).
@@ -27,18 +27,18 @@ pub enum ApiError {
     /// The API server refuses, and would refuse again.
     #[error("refused: {0}")]
     Refused(String),
-    /// The Lease is not held (any more).
+    /// This process does not hold the Lease.
     #[error("the Lease is not held")]
     NotLeader,
-    /// Worth another try: a time-out, a lost connection, an unavailable server or webhook.
+    /// The same call may succeed later: a time-out, a lost connection, an unavailable server or webhook.
     #[error("{0}")]
     Transient(String),
 }
 
 /// The cluster as clearing sees it.
 ///
-/// [`Api::world`] comes from watches and may be a moment old; the `list_` and `get_` calls are answered from the
-/// store's current state. Every write is refused once the Lease is lost.
+/// [`Api::world`] comes from watches and may be a moment old. The `list_` and `get_` calls read the current state from the
+/// API server. Every write is refused once the Lease is lost.
 pub trait Api: Clone + Send + Sync + 'static {
     /// What the watches have seen.
     fn world(&self) -> Arc<World>;
@@ -46,31 +46,31 @@ pub trait Api: Clone + Send + Sync + 'static {
     fn changes(&self) -> watch::Receiver<u64>;
     /// Wall-clock time.
     fn now(&self) -> Timestamp;
-    /// One node as it is now.
+    /// Reads a node from the API server.
     fn get_node(&self, name: &str) -> impl Future<Output = Result<Node, ApiError>> + Send;
-    /// The pods bound to a node as it is now.
+    /// Lists the pods bound to a node, read from the API server.
     fn list_bound(&self, node: &str) -> impl Future<Output = Result<Vec<Pod>, ApiError>> + Send;
-    /// JSON merge patch of a node.
+    /// Applies a JSON merge patch to a node.
     fn patch_node(
         &self,
         name: &str,
         patch: &Value,
     ) -> impl Future<Output = Result<Node, ApiError>> + Send;
-    /// JSON merge patch of a pod.
+    /// Applies a JSON merge patch to a pod.
     fn patch_pod(
         &self,
         namespace: &str,
         name: &str,
         patch: &Value,
     ) -> impl Future<Output = Result<(), ApiError>> + Send;
-    /// JSON merge patch of a Workload.
+    /// Applies a JSON merge patch to a Workload.
     fn patch_workload(
         &self,
         namespace: &str,
         name: &str,
         patch: &Value,
     ) -> impl Future<Output = Result<(), ApiError>> + Send;
-    /// Eviction of the pod with this UID.
+    /// Evicts the pod with this UID.
     fn evict(
         &self,
         namespace: &str,
@@ -79,11 +79,11 @@ pub trait Api: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), ApiError>> + Send;
     /// The Lease, if it exists.
     fn get_lease(&self) -> impl Future<Output = Result<Option<Lease>, ApiError>> + Send;
-    /// Creates (no resourceVersion) or replaces the Lease; a conflict means that another was faster.
+    /// Creates the Lease (if it has no resourceVersion) or replaces it. A conflict means that another process was faster.
     fn put_lease(&self, lease: &Lease) -> impl Future<Output = Result<(), ApiError>> + Send;
 }
 
-/// Repeats a call until it succeeds or fails for good: transient failures only, 0.2 s to 5 s apart.
+/// Repeats a call until it succeeds or fails for good. Only transient failures are repeated, 0.2 s to 5 s apart.
 ///
 /// # Errors
 ///

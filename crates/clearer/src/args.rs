@@ -14,50 +14,50 @@ use super::selector;
     after_help = "Example: KUBECONFIG=./kubeconfig headroom clearer --scope gpu=on --allow vision,speech \\
   --strategy reserve --health-bind 127.0.0.1:8099
 
-Decisions go to standard output, one JSON object a line."
+Writes each decision to standard output, as one JSON object per line."
 )]
 pub struct Args {
-    /// Label selector of the nodes it may clear; required, so that nothing is in reach by default.
+    /// Label selector of the nodes it may clear. Required: by default no node is in reach.
     #[arg(long, value_name = "LABEL_SELECTOR", value_parser = selector::parse)]
     pub scope: Selector,
-    /// Teams (namespaces) whose tasks it may stop. A node that holds anything else is never chosen.
-    #[arg(long, value_name = "TENANT", value_delimiter = ',', required = true, value_parser = team)]
+    /// Teams (namespaces) whose tasks it may evict. It never chooses a node with tasks of others.
+    #[arg(long, value_name = "TEAM", value_delimiter = ',', required = true, value_parser = team)]
     pub allow: Vec<String>,
     /// How a node is emptied.
     #[arg(long, value_enum, default_value_t = StrategyKind::Reserve)]
     pub strategy: StrategyKind,
-    /// What counts as a request that waits for a machine.
+    /// Which requests it clears a node for.
     #[arg(long, value_enum, default_value_t = Trigger::Unschedulable)]
     pub trigger: Trigger,
-    /// A node not taken by its request this many seconds after its clearing began is put back.
+    /// Seconds that a clearing may take. Then the node is released, with or without the request on it.
     #[arg(long, value_name = "SECS", default_value_t = 120.0, value_parser = positive_secs)]
     pub time_limit: f64,
-    /// A request must have been waiting this many seconds before a node is cleared for it.
+    /// Seconds that a request must wait before a node is cleared for it.
     #[arg(long, value_name = "SECS", default_value_t = 0.0, value_parser = non_negative_secs)]
     pub patience: f64,
-    /// Clearings in progress at the same time, at most.
+    /// How many clearings may be in progress at the same time.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_clearings: u32,
-    /// Nodes cleared in vain for one request before it is left alone: something else than cards keeps it waiting.
+    /// How many clearings may fail for one request. Then it is left alone: it does not wait for cards.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub attempts: u32,
-    /// Resource that counts cards. HAMi's memory resource is taken to be this name followed by `mem`.
+    /// Resource that counts cards. The name of HAMi's memory resource is this one followed by `mem`.
     #[arg(long, value_name = "RESOURCE", default_value = "nvidia.com/gpu")]
     pub card_resource: String,
-    /// Address of /healthz and /readyz; none: not served.
+    /// Address on which /healthz and /readyz are served. Without it they are not.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub health_bind: Option<std::net::SocketAddr>,
-    /// Namespace of the Lease that keeps two clearers apart.
+    /// Namespace of the Lease. Of the clearers that share a Lease only one works at a time.
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     pub lease_namespace: String,
-    /// Name of that Lease. It also tells a clearer's own clearings from others', so it must stay the same over restarts; clearers
-    /// whose scopes overlap should share it.
+    /// Name of the Lease. By it a clearer also knows its own clearings, so keep it over restarts. Clearers whose scopes
+    /// overlap should share a Lease.
     #[arg(long, value_name = "NAME", default_value = "headroom-clearer")]
     pub lease_name: String,
-    /// A holder silent for this many seconds has lost the Lease.
+    /// Seconds after which a silent holder has lost the Lease.
     #[arg(long, value_name = "SECS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(2..3600))]
     pub lease_secs: u32,
-    /// Put every node back, re-activate every task stopped under the same Lease, and exit: to be run before uninstalling.
+    /// Release every node, re-activate every task evicted under this Lease, and exit. Run it before you uninstall.
     #[arg(long)]
     pub put_back_all: bool,
 }
@@ -69,9 +69,9 @@ impl Args {
         Duration::from_secs_f64(self.time_limit)
     }
 
-    /// True if tasks of this namespace may be stopped.
+    /// True if tasks of this namespace may be evicted.
     #[must_use]
-    pub fn may_stop(&self, namespace: &str) -> bool {
+    pub fn may_evict(&self, namespace: &str) -> bool {
         self.allow.iter().any(|a| a == namespace)
     }
 }
@@ -80,25 +80,25 @@ impl Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StrategyKind {
-    /// List the node's tasks, cordon, stop those listed. Racy: kept to measure the race.
+    /// List the node's tasks, cordon it, evict the tasks listed. It has a race, and is here to measure it.
     ListThenEvict,
-    /// Cordon, stop, and list again each second until no task holds a card.
+    /// Cordon the node, evict its tasks, and list again each second until no task holds a card.
     Recheck,
-    /// Taint for the one request first; stop whatever holds a card until the request has landed.
+    /// Reserve the node for the request by a taint, then evict every task that holds a card until the request is placed.
     Reserve,
 }
 
-/// What counts as a request that waits for a machine.
+/// Which requests a node is cleared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trigger {
-    /// A whole-machine pod of an admitted Workload that kube-scheduler calls unschedulable.
+    /// Whole-machine pods of admitted Workloads that kube-scheduler calls unschedulable.
     Unschedulable,
-    /// That, and also a pending whole-machine Workload that fits into its team's nominal quota.
+    /// Those, and pending whole-machine Workloads that fit into their team's nominal quota.
     PendingWorkload,
 }
 
-/// A day: no clearing is meant to last longer, and it keeps stamps far from overflow.
+/// A day. No clearing should last longer, and time stamps stay far from overflow.
 const MOST_SECS: f64 = 86_400.0;
 
 fn team(text: &str) -> Result<String, String> {

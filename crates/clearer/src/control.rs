@@ -1,4 +1,4 @@
-//! The controller: holds the Lease, takes up what a predecessor left, starts clearings, sweeps.
+//! The controller: it holds the Lease, resumes the clearings of an earlier process, starts new ones and sweeps.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -24,36 +24,35 @@ use super::state::{CLEARING, State};
 use super::sweep;
 use super::workload::Workload;
 
-/// Passes come no closer than this, however much changes.
+/// The shortest time between two passes, however much changes.
 const PASS: Duration = Duration::from_millis(50);
 
-/// A pass comes at least this often: what is retried is retried then.
+/// The longest time between two passes. A failed call is tried again in the next pass.
 const IDLE_PASS: Duration = Duration::from_secs(1);
 
-/// A new leader first lets its watches catch up with what its predecessor wrote last.
+/// How long a new leader waits, so that its watches show what its predecessor wrote last.
 const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// How the node clearer ended when nothing went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Everything is put back, or a controller was told to stop, which is how it ends.
+    /// The controller got a signal, which is how it ends; or `--put-back-all` has released everything.
     Done,
-    /// Told to stop before everything was put back.
+    /// `--put-back-all` got a signal before it had released everything.
     Interrupted,
 }
 
-/// The Lease is given up within this time, or its successor waits for its end.
+/// How long giving up the Lease may take. Otherwise a successor waits until it expires.
 const RELEASE: Duration = Duration::from_secs(2);
 
-/// Runs the node clearer until SIGTERM or SIGINT, or until it loses its Lease. The first signal ends it, whatever it waits for.
-///
-/// A clearing in progress stays as it is when it stops: the next process takes it up (or `--put-back-all` ends it).
+/// Runs the node clearer until SIGTERM or SIGINT, or until it loses its Lease. The first signal ends it, whatever it waits
+/// for. It leaves a clearing in progress as it is: the next process resumes it, or `--put-back-all` ends it.
 ///
 /// # Errors
 ///
-/// No usable kubeconfig, an address that cannot be bound, the Lease lost, or something that cannot be put back.
+/// No usable kubeconfig, an address that cannot be bound, a lost Lease, or a node that cannot be released.
 pub async fn run(args: Args) -> anyhow::Result<Ended> {
-    // Before anything is waited for: a stop must be heard at any time.
+    // Before the first wait: a signal must be heard at any time.
     let mut term = signal(SignalKind::terminate())?;
     let mut int = signal(SignalKind::interrupt())?;
     let stopped = async move {
@@ -101,7 +100,7 @@ pub async fn run(args: Args) -> anyhow::Result<Ended> {
         tokio::select! {
             biased;
             () = elector.keep() => Err(anyhow::anyhow!("the Lease was lost; stopping so that two never act")),
-            back = put_everything_back(&api, &args, &log), if args.put_back_all => back.map(|()| Ended::Done),
+            released = release_everything(&api, &args, &log), if args.put_back_all => released.map(|()| Ended::Done),
             () = drive(&api, &args, &log), if !args.put_back_all => Ok(ended),
         }
     };
@@ -110,17 +109,17 @@ pub async fn run(args: Args) -> anyhow::Result<Ended> {
         () = &mut stopped => Ok(ended),
         outcome = work => outcome,
     };
-    // A Lease that was lost is not ours to release, and one that is not held costs no more than the look.
+    // `release` looks first whether this process still holds the Lease.
     let _ = tokio::time::timeout(RELEASE, elector.release()).await;
     outcome
 }
 
-/// Name of this machine, for the Lease.
+/// Host name, for the identity in the Lease.
 fn host_name() -> String {
     sysinfo::System::host_name().unwrap_or_else(|_| "unknown".into())
 }
 
-/// The loop. Never returns; dropped, it leaves every clearing as it stands.
+/// Runs passes for ever. Dropped, it leaves every clearing as it is.
 pub async fn drive<A: Api>(api: &A, args: &Arc<Args>, log: &Log) {
     tokio::time::sleep(CATCH_UP).await;
     let mut controller = Controller {
@@ -153,18 +152,18 @@ struct Controller<A: Api> {
     args: Arc<Args>,
     owner: Owner,
     log: Log,
-    /// Clearings in hand, by node.
+    /// Clearings that this process runs, by node.
     running: HashMap<String, State>,
-    /// Nodes cleared in vain by this process, and when: the annotation may not have come back by the watch yet, or may have
-    /// found no place.
+    /// Nodes that this process cleared in vain, and when. The watch may not show the annotation yet, or the write may have
+    /// failed.
     resting: HashMap<String, Timestamp>,
-    /// Nodes whose clearing cannot be read, so that it is said once.
+    /// Nodes whose annotation cannot be read, so that it is said once.
     unreadable: HashSet<String>,
     /// Ids of clearings that have ended: the watch may still show them for a moment.
     finished: HashSet<String>,
     /// Requests for which no node was found, so that it is said once.
     hopeless: HashSet<String>,
-    /// Nodes cleared in vain by this process, by request: the annotation may not have come back by the watch yet.
+    /// How many nodes this process cleared in vain, by request. The watch may not show the annotation yet.
     tried: HashMap<String, u32>,
     /// Each returns its node, and whether it was in vain.
     tasks: JoinSet<(String, bool)>,
@@ -193,13 +192,13 @@ impl<A: Api> Controller<A> {
                     self.finished.insert(state.id);
                 }
             }
-            // A clearing that panicked stays in its annotation; the process must not go on as if it had not.
+            // The node keeps its annotation, and the next process resumes the clearing. This one must not go on.
             Err(e) if e.is_panic() => std::panic::resume_unwind(e.into_panic()),
             Err(_) => {}
         }
     }
 
-    /// Takes up clearings of this clearer's that an earlier process left.
+    /// Resumes this clearer's clearings that an earlier process began.
     async fn resume(&mut self, world: &World) {
         for node in world.nodes.iter().map(|m| &m.node) {
             let name = node.name_any();
@@ -212,7 +211,7 @@ impl<A: Api> Controller<A> {
                     if !self.running.contains_key(&name) && self.unreadable.insert(name.clone()) {
                         tracing::warn!(
                             node = name,
-                            "cannot read its {CLEARING}: {e}; leaving it alone; --put-back-all takes it off"
+                            "cannot read its annotation {CLEARING}: {e}; leaving the node alone; --put-back-all releases it"
                         );
                     }
                     continue;
@@ -222,7 +221,7 @@ impl<A: Api> Controller<A> {
             if self.running.contains_key(&name) || self.finished.contains(&state.id) {
                 continue;
             }
-            // The watch may be behind: what counts is what stands there now.
+            // The watch may be behind: ask the API server.
             let Ok(node) = self.api.get_node(&name).await else {
                 continue;
             };
@@ -285,8 +284,8 @@ impl<A: Api> Controller<A> {
         }
     }
 
-    /// True if a clearing is in hand for the request, under its own name or for the Workload of its pod: here, or at another
-    /// clearer whose scope overlaps, as long as that one's time is not up.
+    /// True if a clearing for the request, or for the Workload of its pod, is in progress: here, or at another clearer whose
+    /// scope overlaps, as long as that clearing's time is not up.
     fn is_served(&self, world: &World, request: &Request) -> bool {
         let now = self.api.now();
         let pod = || {
@@ -337,23 +336,23 @@ impl<A: Api> Controller<A> {
     }
 }
 
-/// Ends every clearing of this clearer's, gives every Workload it stopped back, and returns when nothing is left.
+/// Ends every clearing of this clearer's, re-activates every Workload it evicted, and returns when nothing is left to do.
 ///
 /// # Errors
 ///
-/// What could not be put back, for the operator to do.
-pub async fn put_everything_back<A: Api>(api: &A, args: &Args, log: &Log) -> anyhow::Result<()> {
+/// Says what could not be released, for the operator to do.
+pub async fn release_everything<A: Api>(api: &A, args: &Args, log: &Log) -> anyhow::Result<()> {
     tokio::time::sleep(CATCH_UP).await;
     let owner = Owner::new(args);
     let mut changes = api.changes();
     let mut left_over: BTreeMap<String, String> = BTreeMap::new();
     loop {
         let world = api.world();
-        let stopped = |w: &Workload| {
-            let by = w.stopped_by.as_ref();
+        let evicted = |w: &Workload| {
+            let by = w.evicted_by.as_ref();
             by.is_some_and(|id| owner.has_id(&world, id))
         };
-        let mut left = world.workloads.iter().any(|w| stopped(w));
+        let mut left = world.workloads.iter().any(|w| evicted(w));
         for node in world.nodes.iter().map(|m| &m.node) {
             let name = node.name_any();
             if !owner.has(node) || left_over.contains_key(&name) {
@@ -364,7 +363,7 @@ pub async fn put_everything_back<A: Api>(api: &A, args: &Args, log: &Log) -> any
                 Some(Ok(state)) => state,
                 Some(Err(_)) => {
                     left = true;
-                    if let Err(complaint) = clearing::put_back_unreadable(api, &name).await {
+                    if let Err(complaint) = clearing::release_unreadable(api, &name).await {
                         left_over.insert(name, complaint);
                     }
                     continue;
@@ -374,12 +373,12 @@ pub async fn put_everything_back<A: Api>(api: &A, args: &Args, log: &Log) -> any
             let secs = api.now().duration_since(state.started).as_secs_f64();
             let event = Event::Failed {
                 reason: FailReason::Ordered,
-                detail: "put back on command".into(),
+                detail: "released by --put-back-all".into(),
                 secs,
             };
             log.write(api.now(), Some(&clearing::tag(&name, &state)), event);
-            handover::release(api, &state, false).await;
-            clearing::put_back(api, log, &name, &state, false).await;
+            handover::unpin(api, &state, false).await;
+            clearing::release(api, log, &name, &state, false).await;
         }
         sweep::sweep(api, log, &world, &owner, &[]).await;
         if !left {

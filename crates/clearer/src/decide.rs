@@ -1,4 +1,5 @@
-//! Which requests wait for a machine, and which node is cleared for one. Pure: a snapshot in, a choice out.
+//! Decides which requests wait for a machine, and which node is cleared for one. In: a snapshot of the cluster. Out: a
+//! choice. It makes no calls.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -26,11 +27,11 @@ pub struct Request {
     pub priority: i32,
     /// When it was created: earlier ones go first.
     pub created: Timestamp,
-    /// Its pod's spec: selectors and tolerations.
+    /// The spec of its pod, for selectors and tolerations.
     pub spec: PodSpec,
 }
 
-/// A task that stands on a node to be cleared.
+/// A task on a node to be cleared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Victim {
     /// Its namespace.
@@ -43,11 +44,11 @@ pub struct Victim {
     pub workload: Option<String>,
     /// Priority of the Workload, or of the pod.
     pub priority: i32,
-    /// Cards' worth it holds.
+    /// Cards it holds; parts of cards count as fractions.
     pub cards: f64,
     /// Seconds it has run.
     pub age_secs: f64,
-    /// Card-seconds that stopping it loses: all pods of its Workload together.
+    /// Card-seconds that its eviction loses, over all pods of its Workload.
     pub card_seconds: f64,
 }
 
@@ -56,9 +57,9 @@ pub struct Victim {
 pub struct Choice {
     /// The node as the watch has it.
     pub node: Arc<Node>,
-    /// What stands on it.
+    /// The tasks on it.
     pub victims: Vec<Victim>,
-    /// Work lost, weighted by priority.
+    /// Card-seconds lost, weighted by priority.
     pub cost: f64,
 }
 
@@ -124,7 +125,7 @@ fn waiting_pod(world: &World, pod: &Pod, args: &Args, now: Timestamp) -> Option<
 
 fn waiting_workload(world: &World, w: &Workload, args: &Args, now: Timestamp) -> Option<Request> {
     let pending =
-        w.active && !w.quota_reserved && !w.admitted && !w.finished && w.stopped_by.is_none();
+        w.active && !w.quota_reserved && !w.admitted && !w.finished && w.evicted_by.is_none();
     let spec = w.single_pod.clone()?;
     let cards = whole_cards(&spec, args)?;
     let queue = (w.namespace.clone(), w.queue.clone());
@@ -159,11 +160,12 @@ fn is_whole_machine(world: &World, request: &Request, args: &Args) -> bool {
     })
 }
 
-/// The node whose clearing loses least work, `None` if there is none, or if a free one makes clearing needless.
+/// The node whose clearing loses the least work. `None` if there is no candidate, or if a free machine makes a clearing
+/// needless.
 ///
-/// Candidates are in scope, Ready, open to the request, have exactly its cards, hold none but tasks that may be
-/// stopped, and were not cleared in vain within the last time limit. `taken` are the nodes of clearings in progress;
-/// `spoken_for` is how many free machines are left to requests that were here earlier.
+/// A candidate is in scope, Ready and open to the request. It has exactly the cards that the request needs, only tasks
+/// that may be evicted, and was not cleared in vain within the last time limit. `taken` are the nodes of clearings in
+/// progress; `spoken_for` counts the free machines that earlier requests will take.
 #[must_use]
 pub fn choose(
     world: &World,
@@ -204,7 +206,7 @@ pub fn choose(
     best
 }
 
-/// Less work first, then fewer victims, then by name, so that the same snapshot always gives the same choice.
+/// Less work lost, then fewer victims, then the name: the same snapshot always gives the same choice.
 fn cheaper(a: &Choice, b: &Choice) -> bool {
     a.cost
         .total_cmp(&b.cost)
@@ -230,7 +232,7 @@ fn is_candidate(machine: &Machine, request: &Request, args: &Args, now: Timestam
         && machine.cards.count == request.cards
 }
 
-/// The tasks on a node, or `None` if one of them may not be stopped for this request.
+/// The tasks on a node, or `None` if one of them may not be evicted for this request.
 fn victims(
     world: &World,
     machine: &Machine,
@@ -245,22 +247,23 @@ fn victims(
         .filter(|p| facts::bound_to(p) == Some(&name) && facts::holds_cards(p, &args.card_resource))
         .map(|pod| {
             let victim = victim(world, pod, machine.cards.memory_mib, args, now);
-            may_stop(world, pod, args)
+            may_evict(world, pod, args)
                 .then_some(victim)
                 .filter(|v| v.priority <= request.priority)
         })
         .collect()
 }
 
-/// True if a pod may be stopped at all: its team is on the list, no clearing was made for it, Kueue's side is known.
+/// True if a pod may be evicted at all: its team is on the allow-list, no machine was cleared for it, and its Workload is
+/// known if Kueue runs it.
 #[must_use]
-pub fn may_stop(world: &World, pod: &Pod, args: &Args) -> bool {
-    args.may_stop(&pod.namespace().unwrap_or_default())
+pub fn may_evict(world: &World, pod: &Pod, args: &Args) -> bool {
+    args.may_evict(&pod.namespace().unwrap_or_default())
         && !pod.annotations().contains_key(CLEARED_NODE)
         && (!facts::is_kueues(pod) || world.workload_of(pod).is_some())
 }
 
-/// What stopping a pod costs.
+/// A pod as a victim, with what its eviction loses.
 #[must_use]
 pub fn victim(
     world: &World,
@@ -276,7 +279,7 @@ pub fn victim(
     };
     let workload = world.workload_of(pod);
     let card_seconds = match workload {
-        // Deactivating a Workload stops all of its pods, and it may have been stopped before.
+        // Deactivating a Workload evicts all of its pods.
         Some(w) => {
             let siblings = world.pods_of(&w.uid).filter(|p| {
                 facts::bound_to(p).is_some() && facts::holds_cards(p, &args.card_resource)
@@ -300,9 +303,9 @@ pub fn victim(
     }
 }
 
-/// Weight of a card-second by priority: 1 at the lowest priority present in the cluster, 2 at the next one, and so on.
+/// Weight of a card-second by priority: 1 at the lowest priority in the cluster, 2 at the next one, and so on.
 ///
-/// Ranks rather than values, because Kubernetes priorities have no unit.
+/// Ranks and not values, because Kubernetes priorities have no unit.
 struct Weights {
     ranks: BTreeMap<i32, f64>,
     lost_before: BTreeMap<(String, String), f64>,
@@ -327,8 +330,8 @@ impl Weights {
         Self { ranks, lost_before }
     }
 
-    /// Work lost, a Workload with several pods here counted once. What a Workload lost to earlier clearings counts
-    /// again, so that a task does not stay the cheapest for having just been restarted.
+    /// Weighted card-seconds lost. A Workload with several pods here counts once. What a Workload lost to earlier clearings
+    /// counts again: otherwise a task that has just been restarted would always be the cheapest.
     fn cost(&self, victims: &[Victim]) -> f64 {
         let mut seen = BTreeSet::new();
         victims

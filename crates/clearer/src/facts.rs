@@ -1,4 +1,4 @@
-//! What nodes and pods say about cards. Pure reading; decides nothing.
+//! What nodes and pods say about cards. It reads objects and decides nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const CLAIMED_AT: &str = "hami.io/vgpu-time";
 /// Pod label by which Kueue marks the pods of a Workload it has admitted.
 const KUEUE_POD_SET: &str = "kueue.x-k8s.io/podset";
 
-/// A node with its cards, which are read once for each change of the node.
+/// A node with its cards. They are read once per change of the node.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// The node.
@@ -66,7 +66,7 @@ pub struct World {
 }
 
 impl World {
-    /// Indexes what the watches hold.
+    /// A snapshot of these objects, indexed.
     #[must_use]
     pub fn new(nodes: Vec<Machine>, pods: Vec<Arc<Pod>>, workloads: Vec<Arc<Workload>>) -> Self {
         let owners = workloads.iter().enumerate();
@@ -90,7 +90,7 @@ impl World {
         world
     }
 
-    /// The Workload a pod belongs to, if any: its own, or its controller's.
+    /// The Workload of a pod, if it has one: its own, or its controller's.
     #[must_use]
     pub fn workload_of(&self, pod: &Pod) -> Option<&Arc<Workload>> {
         let own = pod.metadata.uid.iter();
@@ -151,7 +151,7 @@ pub fn is_sliced(spec: &PodSpec, resource: &str) -> bool {
     spec.containers.iter().any(|c| amount(c, &memory) > 0)
 }
 
-/// Cards' worth that a pod holds: a tenth of a card's memory is a tenth of a card.
+/// Cards that a pod holds, in fractions: a tenth of a card's memory is a tenth of a card.
 #[must_use]
 pub fn card_share(spec: &PodSpec, resource: &str, card_memory_mib: Option<u32>) -> f64 {
     let memory = format!("{resource}mem");
@@ -169,7 +169,7 @@ pub fn card_share(spec: &PodSpec, resource: &str, card_memory_mib: Option<u32>) 
         .sum()
 }
 
-/// True if the pod holds cards where it is bound: HAMi counts a terminating pod until it is gone.
+/// True if a bound pod holds cards. A terminating pod does until it is gone, as HAMi counts it.
 #[must_use]
 pub fn holds_cards(pod: &Pod, resource: &str) -> bool {
     let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
@@ -187,7 +187,7 @@ pub fn bound_to(pod: &Pod) -> Option<&str> {
         .filter(|n| !n.is_empty())
 }
 
-/// The node whose cards HAMi has given to a pod, and when. A claim of a bind that failed stays on the pod.
+/// The node whose cards HAMi has given to a pod, and when. After a failed bind the claim stays on the pod.
 #[must_use]
 pub fn claim(pod: &Pod) -> Option<(&str, Timestamp)> {
     let annotations = pod.annotations();
@@ -198,7 +198,7 @@ pub fn claim(pod: &Pod) -> Option<(&str, Timestamp)> {
     ))
 }
 
-/// Since when kube-scheduler has called the pod unschedulable; `None` if it has not, or the pod is on its way out.
+/// Since when kube-scheduler has called the pod unschedulable. `None` if it has not, or if the pod is being deleted.
 #[must_use]
 pub fn unschedulable_since(pod: &Pod) -> Option<Timestamp> {
     if bound_to(pod).is_some() || pod.metadata.deletion_timestamp.is_some() {
@@ -217,7 +217,7 @@ pub fn unschedulable_since(pod: &Pod) -> Option<Timestamp> {
     })
 }
 
-/// Seconds a bound pod has run; 0 before it runs.
+/// Seconds a bound pod has run; 0 before its start.
 #[must_use]
 pub fn run_secs(pod: &Pod, now: Timestamp) -> f64 {
     let status = pod.status.as_ref();
@@ -246,13 +246,14 @@ struct RegisteredCard {
 pub struct NodeCards {
     /// How many are healthy.
     pub count: u32,
-    /// Their UUIDs; empty where HAMi has not registered them.
+    /// Their UUIDs; empty if HAMi has not registered them.
     pub ids: Vec<String>,
     /// Memory of one, MiB.
     pub memory_mib: Option<u32>,
 }
 
-/// Reads a node's cards: from HAMi's registration, else from allocatable (a plain device plugin).
+/// Reads a node's cards from HAMi's registration. Without one they are read from `allocatable`, where a plain device plugin
+/// puts them.
 #[must_use]
 pub fn node_cards(node: &Node, resource: &str) -> NodeCards {
     if let Some(text) = node.annotations().get(REGISTER)
@@ -275,7 +276,7 @@ pub fn node_cards(node: &Node, resource: &str) -> NodeCards {
     }
 }
 
-/// True if the node is Ready and stays.
+/// True if the node is Ready and not being deleted.
 #[must_use]
 pub fn is_ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
@@ -299,7 +300,7 @@ pub fn is_cordoned(node: &Node) -> bool {
     node.spec.as_ref().and_then(|s| s.unschedulable) == Some(true)
 }
 
-/// True if kube-scheduler would let the pod onto the node for its selectors and the node's taints.
+/// True if the pod's selectors and the node's taints let kube-scheduler bind the pod to the node.
 #[must_use]
 pub fn fits(spec: &PodSpec, node: &Node) -> bool {
     let labels = node.labels();
@@ -345,7 +346,7 @@ fn expression_fits(e: &NodeSelectorRequirement, on: &BTreeMap<String, String>) -
         "DoesNotExist" => value.is_none(),
         "Gt" => matches!((number(value), wanted()), (Some(a), Some(b)) if a > b),
         "Lt" => matches!((number(value), wanted()), (Some(a), Some(b)) if a < b),
-        // An operator from the future: better not to clear a node that may not fit.
+        // An unknown operator: do not clear a node that may not fit.
         _ => false,
     }
 }

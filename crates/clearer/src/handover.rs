@@ -1,9 +1,9 @@
-//! The request's half of the hand-over, the same under every strategy, and what becomes of the request meanwhile.
+//! The request's half of the hand-over, the same for every strategy; and what has become of the request meanwhile.
 //!
-//! The node carries a taint whose value is the clearing's id. The request is given the one toleration that matches it
-//! (tolerations may be added to a pending pod; selectors may not), which lets nobody else onto this node and lets the
-//! request onto no other reserved one. In the same write it is pinned to the node's cards by HAMi's annotation, so that it
-//! does not go elsewhere any more.
+//! The value of the node's taint is the clearing's id. The request gets the one toleration that matches it. So no other
+//! pod can come to this node, and the request cannot go to another reserved node. (Kubernetes lets tolerations be added to
+//! a pending pod, but not selectors.) The same write pins the request to the node's cards by HAMi's annotation, so that it
+//! does not go to another node.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,11 +22,11 @@ use super::state::{ATTEMPTS, CLEARED_NODE, CLEARING, PINNED_BY, RequestKind, Req
 /// What has become of a request.
 #[derive(Debug, Clone)]
 pub enum RequestStatus {
-    /// It waits; its pod, if there is one yet.
+    /// It waits. Its pod, if it has one yet.
     Waiting(Option<Arc<Pod>>),
-    /// Its pod is bound, to this node.
+    /// Its pod is bound to the node named.
     Bound(Arc<Pod>, String),
-    /// It is gone.
+    /// It is gone, and why.
     Gone(&'static str),
 }
 
@@ -71,8 +71,8 @@ pub fn status(world: &World, request: &RequestRef) -> RequestStatus {
     }
 }
 
-/// Returns when the clearing has lost its point: time is up, the node or the request is gone, or landed elsewhere; or its
-/// hold: once it is `guarded`, its annotation or guard is no longer on the node.
+/// Returns when the clearing has to end: its time is up, the node or the request is gone, or the request is placed
+/// elsewhere. Also when a `guarded` node no longer carries the clearing's annotation or guard.
 pub async fn halted<A: Api>(api: A, state: State, node: String, guarded: Arc<AtomicBool>) -> Halt {
     let mut changes = api.changes();
     loop {
@@ -83,7 +83,7 @@ pub async fn halted<A: Api>(api: A, state: State, node: String, guarded: Arc<Ato
         match status(&world, &state.request) {
             RequestStatus::Gone(why) => return Halt::new(FailReason::RequestGone, why),
             RequestStatus::Bound(_, elsewhere) if elsewhere != node => {
-                return Halt::new(FailReason::LandedElsewhere, elsewhere);
+                return Halt::new(FailReason::PlacedElsewhere, elsewhere);
             }
             RequestStatus::Bound(..) | RequestStatus::Waiting(_) => {}
         }
@@ -105,7 +105,7 @@ pub async fn halted<A: Api>(api: A, state: State, node: String, guarded: Arc<Ato
 /// # Errors
 ///
 /// The API server refuses the change of the pod.
-pub async fn land<A: Api>(
+pub async fn place<A: Api>(
     api: &A,
     state: &State,
     node: &Node,
@@ -123,12 +123,12 @@ pub async fn land<A: Api>(
             }
             _ => {}
         }
-        // A second at most: a conflict is tried again even if nothing else happens.
+        // A second at most, so that a conflict is tried again even if nothing changes.
         let _ = tokio::time::timeout(Duration::from_secs(1), changes.changed()).await;
     }
 }
 
-/// Gives the request's pod its toleration and pin; false if the pod has changed meanwhile and is to be read again.
+/// Gives the request's pod its toleration and pin. False if the pod has changed and must be read again.
 async fn open<A: Api>(
     api: &A,
     state: &State,
@@ -142,7 +142,7 @@ async fn open<A: Api>(
     let pin = pin_key(card_resource);
     let ids = facts::node_cards(node, card_resource).ids;
     let mut annotations = json!({ CLEARING: state.id, CLEARED_NODE: node.name_any() });
-    // A list of the user's own is the user's.
+    // Do not touch a list of cards that the user has set.
     if !ids.is_empty()
         && (!pod.annotations().contains_key(&pin) || pod.annotations().contains_key(PINNED_BY))
     {
@@ -155,7 +155,7 @@ async fn open<A: Api>(
         .and_then(|s| s.tolerations.clone())
         .unwrap_or_default();
     tolerations.push(state.toleration());
-    // The resourceVersion: the list is written whole, and must not undo somebody else's addition.
+    // With the resourceVersion: the list is written as a whole, and must not undo somebody else's addition.
     let patch = json!({
         "metadata": { "resourceVersion": pod.metadata.resource_version, "annotations": annotations },
         "spec": { "tolerations": tolerations },
@@ -168,9 +168,9 @@ async fn open<A: Api>(
     }
 }
 
-/// Takes the pin off a request that did not land, and counts the attempt if it was in vain. Best effort: what is left
-/// undone by a crash or an error, the sweep does.
-pub async fn release<A: Api>(api: &A, state: &State, in_vain: bool) {
+/// Takes the pin off a request that was not placed, and counts the attempt if it was in vain. Best effort: the sweep does
+/// what a crash or an error leaves undone.
+pub async fn unpin<A: Api>(api: &A, state: &State, in_vain: bool) {
     let world = api.world();
     let request = &state.request;
     if request.kind == RequestKind::Workload
@@ -191,7 +191,7 @@ pub async fn release<A: Api>(api: &A, state: &State, in_vain: bool) {
             .get(ATTEMPTS)
             .and_then(|v| v.parse().ok())
             .unwrap_or(0_u32);
-        // Another clearing's pin is not this one's to take.
+        // The pin may belong to another clearing.
         let ours = pod
             .annotations()
             .get(CLEARING)
@@ -212,11 +212,12 @@ pub async fn release<A: Api>(api: &A, state: &State, in_vain: bool) {
 fn report(result: Result<(), ApiError>) {
     match result {
         Ok(()) | Err(ApiError::NotFound | ApiError::NotLeader) => {}
-        Err(e) => tracing::warn!("cannot release the request: {e}"),
+        Err(e) => tracing::warn!("cannot take the pin off the request: {e}"),
     }
 }
 
-/// Undoes what [`land`] wrote on a pod, but for the toleration: that cannot be taken away, and its id never comes back.
+/// Undoes what [`place`] wrote on a pod, except the toleration: Kubernetes does not let it be removed, and no later clearing
+/// has the same id.
 #[must_use]
 pub fn unpin_patch(pod: &Pod) -> Value {
     let mut annotations = json!({ CLEARING: null, CLEARED_NODE: null });
@@ -227,7 +228,7 @@ pub fn unpin_patch(pod: &Pod) -> Value {
     json!({ "metadata": { "annotations": annotations } })
 }
 
-/// HAMi's annotation that restricts a pod to cards by UUID, in the domain of the card resource.
+/// HAMi's annotation that restricts a pod to cards by UUID. Its domain is that of the card resource.
 fn pin_key(card_resource: &str) -> String {
     let domain = card_resource.split('/').next().unwrap_or_default();
     format!("{domain}/use-gpuuuid")

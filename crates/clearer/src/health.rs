@@ -1,4 +1,4 @@
-//! /healthz: the Lease loop goes round. /readyz: the watches have delivered the cluster.
+//! Two endpoints. /healthz is 200 while the Lease loop runs, /readyz once the watches have delivered the cluster.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,24 +12,24 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use tokio::time::Instant;
 
-/// What the endpoints answer from.
+/// The state behind both endpoints.
 #[derive(Debug, Clone, Default)]
 pub struct Health(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     ready: AtomicBool,
-    /// Healthy until then; none before the first beat.
+    /// Healthy until this instant; none before the first beat.
     until: Mutex<Option<Instant>>,
 }
 
 impl Health {
-    /// The watches have delivered.
+    /// Says that the watches have delivered.
     pub fn ready(&self) {
         self.0.ready.store(true, Ordering::Relaxed);
     }
 
-    /// The Lease loop goes round, and will again within twice `every`.
+    /// Says that the Lease loop runs. The next beat is due within twice `every`.
     pub fn beat(&self, every: Duration) {
         let until = Instant::now() + every * 2;
         *self.0.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
@@ -37,7 +37,7 @@ impl Health {
 
     fn is_healthy(&self) -> bool {
         let until = *self.0.until.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before the first beat the process is starting, which is what readiness tells.
+        // Before the first beat the process is starting, and /readyz says so.
         until.is_none_or(|until| Instant::now() < until)
     }
 }

@@ -1,4 +1,4 @@
-//! The Lease that keeps two clearers apart, used as client-go uses it: no trust in other machines' clocks.
+//! The Lease by which only one of two clearers works. It is used as in client-go: other machines' clocks are not trusted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::api::{Api, ApiError};
 use super::health::Health;
 
-/// Open while the Lease is certainly held; every write passes through it.
+/// Open while this process certainly holds the Lease. Every write checks it.
 #[derive(Debug, Clone, Default)]
 pub struct Gate(Arc<Mutex<Option<Instant>>>);
 
@@ -37,14 +37,14 @@ pub struct Elector<A> {
     secs: u32,
     gate: Gate,
     health: Health,
-    /// What was said last about a Lease that cannot be had, so that it is said once.
+    /// The last warning about a Lease that cannot be acquired, so that it is said once.
     said: Option<String>,
-    /// The foreign record seen last, and when it was first seen by this process's clock.
+    /// Another holder's record as last seen, and when this process first saw it, by its own clock.
     seen: Option<(LeaseSpec, Instant)>,
 }
 
 impl<A: Api> Elector<A> {
-    /// For a Lease of `secs` seconds.
+    /// An elector for a Lease of `secs` seconds.
     pub fn new(
         api: A,
         identity: String,
@@ -82,7 +82,7 @@ impl<A: Api> Elector<A> {
         }
     }
 
-    /// Gives the Lease up, so that a successor need not wait. Best effort.
+    /// Gives up the Lease, so that a successor need not wait. Best effort.
     pub async fn release(&mut self) {
         self.gate.set(None);
         if let Ok(Some(mut lease)) = self.api.get_lease().await
@@ -96,7 +96,7 @@ impl<A: Api> Elector<A> {
         }
     }
 
-    /// What was last said of the wait for the Lease; `None` while it is held.
+    /// The last warning about the wait for the Lease; `None` while it is held.
     #[cfg(test)]
     pub fn waits_for(&self) -> Option<&str> {
         self.said.as_deref()
@@ -113,10 +113,10 @@ impl<A: Api> Elector<A> {
         Duration::from_secs(u64::from(self.secs)) / of
     }
 
-    /// One try to take or renew the Lease; true if it is held for it.
+    /// Tries once to take or renew the Lease. True if it is held afterwards.
     async fn attempt(&mut self) -> bool {
         let begun = Instant::now();
-        // A hanging call must not hide that the term runs out.
+        // A call that hangs must not hide that the Lease expires.
         let tried = tokio::time::timeout(self.part(3), self.take()).await;
         match tried {
             Ok(Ok(true)) => {
@@ -165,7 +165,7 @@ impl<A: Api> Elector<A> {
         lease.spec = Some(self.renewed(spec, ours, now));
         match self.api.put_lease(&lease).await {
             Ok(()) => Ok(true),
-            // Somebody was faster: whether that was a foreign clearer shows at the next try.
+            // Somebody was faster. The next try shows whether it was another clearer.
             Err(ApiError::Conflict) => Err(ApiError::Transient("changed meanwhile".into())),
             Err(e) => Err(e),
         }
@@ -187,7 +187,7 @@ impl<A: Api> Elector<A> {
         }
     }
 
-    /// True once a foreign record has not changed for its whole term while this process looked.
+    /// True once another holder's record has not changed for its whole term, by this process's clock.
     fn has_expired(&mut self, spec: &LeaseSpec) -> bool {
         let term = u64::try_from(spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0);
         match &self.seen {

@@ -1,10 +1,12 @@
-//! The node clearer: empties one machine for one waiting whole-machine request, and hands it over to that request only.
+//! The node clearer: it empties a machine for a request that needs the whole machine, and hands it over to that request
+//! alone.
 //!
-//! In: nodes, pods and Kueue Workloads of a cluster (KUBECONFIG), [`Args`]. Out: a machine reserved for the request it
-//! was cleared for, the tasks it stopped queued again, and one JSON line a decision on standard output. A program of
-//! its own (`headroom clearer`), imported by nothing. It must never stop a task outside its scope and allow-list, never
-//! leave a node cordoned or tainted or a Workload inactive, and never keep state that it cannot read back from the
-//! cluster: it may be killed at any moment.
+//! In: [`Args`], and the nodes, pods and Kueue Workloads of the cluster that KUBECONFIG names. Out: a machine reserved for
+//! its request, the evicted tasks back in their queues, and one JSON line per decision on standard output. The clearer is
+//! a program of its own (`headroom clearer`).
+//!
+//! It may be killed at any moment, so it keeps no state that it cannot read back from the cluster. It must never evict a
+//! task outside its scope and allow-list, and never leave a node cordoned or tainted or a Workload inactive.
 
 mod api;
 mod args;

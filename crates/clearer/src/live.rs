@@ -1,4 +1,4 @@
-//! The real cluster: watches held in memory, calls through kube's client.
+//! The real cluster: caches fed by watches, and calls through kube's client.
 
 use std::collections::{HashMap, HashSet};
 use std::error::Error as _;
@@ -28,17 +28,17 @@ use super::workload::{self, Quota, Workload};
 /// Key of a cached object: namespace (empty for cluster-wide ones) and name.
 type Key = (String, String);
 
-/// An API server silent for so long is said to be waited for.
+/// After this silence of the API server a warning says that it is waited for.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// The cluster that `KUBECONFIG` or the pod's service account names, and its API server's address.
 ///
 /// # Errors
 ///
-/// Neither can be used, in one line.
+/// Says in one line why neither can be used.
 pub async fn connect() -> anyhow::Result<(Client, String)> {
     let config = Config::infer().await.map_err(|e| {
-        // Only the kubeconfig's half: who is in a pod has the other.
+        // Only the kubeconfig's half of the message: a process in a pod has a service account.
         let why = e
             .source()
             .map_or_else(|| e.to_string(), ToString::to_string);
@@ -57,15 +57,15 @@ pub async fn connect() -> anyhow::Result<(Client, String)> {
     Ok((client, server))
 }
 
-/// A client that hands every answer on.
+/// A client that does not repeat failed calls.
 fn client(mut config: Config) -> Result<Client, kube::Error> {
     let agent = concat!("headroom-clearer/", env!("CARGO_PKG_VERSION"));
     config.headers.push((
         http::header::USER_AGENT,
         http::HeaderValue::from_static(agent),
     ));
-    // Retries would hide for minutes that a PodDisruptionBudget holds an eviction back (429). What is worth another try is
-    // tried again by whoever called.
+    // Retries would hide for minutes that a PodDisruptionBudget holds back an eviction (429). The callers repeat what may
+    // succeed later.
     config.default_retry = false;
     Client::try_from(config)
 }
@@ -75,7 +75,7 @@ fn first_line(text: &str) -> &str {
     lines.find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// What the watches hold, each object already reduced to what clearing reads.
+/// What the watches hold. Each object is already reduced to what clearing reads.
 #[derive(Default)]
 struct Caches {
     nodes: HashMap<Key, Machine>,
@@ -83,7 +83,7 @@ struct Caches {
     workloads: HashMap<Key, Arc<Workload>>,
     local_queues: HashMap<Key, String>,
     quotas: HashMap<Key, Quota>,
-    /// Built when asked for, dropped at the next change.
+    /// Built when asked for, and dropped at the next change.
     world: Option<Arc<World>>,
 }
 
@@ -95,7 +95,7 @@ pub struct Live {
     lease: (String, String),
     /// Address of the API server, for people.
     server: Arc<str>,
-    /// What has been said of failing watches since one last recovered, so that it is said once.
+    /// Warnings about failing watches since one last recovered, so that each is said once.
     said: Arc<Mutex<HashSet<String>>>,
     caches: Arc<Mutex<Caches>>,
     changes: watch::Sender<u64>,
@@ -179,7 +179,7 @@ impl Live {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says once what is wrong with the API server.
+    /// Warns once of what is wrong with the API server.
     fn complain(&self, what: &str) {
         if self.said().insert(what.to_owned()) {
             tracing::warn!("waiting for the API server {}: {what}", self.server);
@@ -190,7 +190,7 @@ impl Live {
         self.caches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps one cache up to date; the answer turns true when the first list is in.
+    /// Keeps one cache up to date. The receiver turns true once the first list has arrived.
     fn follow<K, V>(
         &self,
         api: kube::Api<K>,
@@ -210,7 +210,7 @@ impl Live {
             let mut fresh = HashMap::new();
             let mut failing = false;
             while let Some(event) = events.next().await {
-                // `Init` comes before anything has been asked.
+                // `Init` comes before the first call.
                 if failing && !matches!(event, Ok(Event::Init) | Err(_)) {
                     failing = false;
                     this.said().clear();
@@ -356,7 +356,7 @@ impl Api for Live {
     async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), ApiError> {
         self.may_write()?;
         let pods = kube::Api::<Pod>::namespaced(self.client.clone(), namespace);
-        // Written by hand: kube's EvictParams cannot carry the UID, and a new pod may have taken the old one's name.
+        // Written by hand: kube's EvictParams cannot carry the UID, and a new pod may have the old one's name.
         let eviction = json!({
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -368,7 +368,7 @@ impl Api for Live {
             .await;
         match answer.map_err(ApiError::from) {
             Ok(_) => Ok(()),
-            // Another pod by the same name: the one that was meant is gone.
+            // Another pod has this name: the victim is gone.
             Err(ApiError::Conflict) => Err(ApiError::NotFound),
             Err(e) => Err(e),
         }
@@ -448,7 +448,7 @@ mod tests {
         gate.set(Some(Instant::now() + Duration::from_hours(1)));
         let client = client(Config::new(server.parse().unwrap())).unwrap();
         let live = Live::new(client, &server, &crate::tests::plain(), gate);
-        // Repeated, it would take minutes: a failure is not to hang.
+        // If the client repeated the call, this test would hang for minutes.
         let evicted = live.evict("bare", "held", "u1");
         let evicted = tokio::time::timeout(Duration::from_secs(30), evicted).await;
         assert_eq!(evicted, Ok(Err(ApiError::Budget)));
@@ -456,7 +456,7 @@ mod tests {
     }
 }
 
-/// An error with its causes; those that it already quotes are not said again.
+/// An error with its causes, without those that it already quotes.
 fn in_one(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! The decision log: one JSON line a decision on standard output, evidence of which node was cleared for whom.
+//! The decision log: one JSON line per decision on standard output. It says which node was cleared for which request.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::args::StrategyKind;
 pub struct Line {
     /// Wall-clock time, UTC.
     pub time: Timestamp,
-    /// The clearing it belongs to; empty for what concerns the clearer itself.
+    /// The clearing it belongs to; none if it is about the clearer itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clearing: Option<ClearingTag>,
     /// What was decided or seen.
@@ -21,10 +21,10 @@ pub struct Line {
     pub event: Event,
 }
 
-/// Which clearing: the same fields stand in every line of it.
+/// Which clearing. The same fields are in each of its lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClearingTag {
-    /// Id, also value of the taint and of the annotations.
+    /// Id. It is also the value of the taint and of the annotations.
     pub id: String,
     /// The node.
     pub node: String,
@@ -45,7 +45,7 @@ pub enum Event {
         /// Its identity in the Lease.
         identity: String,
     },
-    /// A request waits and no node may be cleared for it.
+    /// A request waits, and no node may be cleared for it.
     NoCandidate {
         /// Namespace of the request.
         namespace: String,
@@ -54,53 +54,56 @@ pub enum Event {
         /// Its UID.
         request_uid: String,
     },
-    /// A node was chosen; nothing has been changed yet.
+    /// A node was chosen. Nothing has been changed yet.
     Chosen {
         /// Strategy.
         strategy: StrategyKind,
         /// Pods on it.
         victims: u32,
-        /// Card-seconds that stopping them loses.
+        /// Card-seconds that their eviction loses.
         card_seconds: f64,
-        /// The same weighted by priority, earlier losses counted: what the choice minimised.
+        /// The same weighted by priority, with earlier losses. The choice minimises it.
         cost: f64,
     },
-    /// A clearing found on a node at start is taken up again.
+    /// A clearing that an earlier process began is resumed.
     Resumed,
-    /// No new task is to come to the node from here on: cordoned, or tainted.
+    /// The node is cordoned or tainted, so that no new task comes.
     Guarded,
-    /// A task was told to stop.
-    Stopped {
+    /// A task was evicted.
+    #[serde(alias = "stopped")]
+    Evicted {
         /// The task and what it loses.
         #[serde(flatten)]
-        victim: StoppedTask,
+        victim: Victim,
     },
-    /// A task was told to stop and the answer is not known: it failed, came too late or was waited for no longer. The task may be
-    /// stopping or not; a `stopped` of the same task may follow.
-    StopUnanswered {
-        /// The task and what it loses if it stops.
+    /// An eviction was requested and its outcome is not known: the call failed, or its answer did not come in time. An
+    /// `evicted` of the same task may follow.
+    #[serde(alias = "stop-unanswered")]
+    EvictionUnanswered {
+        /// The task, and what it loses if it is evicted.
         #[serde(flatten)]
-        victim: StoppedTask,
+        victim: Victim,
     },
-    /// A `PodDisruptionBudget` forbids an eviction for now; it is tried again. Said once a pod.
+    /// A `PodDisruptionBudget` forbids an eviction for now. It is tried again, and logged once per pod.
     BudgetHolds {
         /// Namespace of the pod.
         victim_namespace: String,
         /// The pod.
         victim_pod: String,
     },
-    /// The strategy holds the node to be empty.
+    /// The strategy takes the node to be empty.
     Emptied {
         /// Seconds since the clearing began.
         secs: f64,
     },
-    /// The node is the request's, and only the request's.
+    /// The node is handed over: only the request can be bound to it.
     HandedOver {
         /// Seconds since the clearing began.
         secs: f64,
     },
-    /// The request's pod is bound to the node cleared for it.
-    Landed {
+    /// The request is placed: its pod is bound to the node cleared for it.
+    #[serde(alias = "landed")]
+    Placed {
         /// Seconds since the clearing began.
         secs: f64,
         /// The pod.
@@ -108,7 +111,7 @@ pub enum Event {
         /// Its UID.
         pod_uid: String,
     },
-    /// The clearing ended without the request on the node.
+    /// The clearing ended, and the request is not on the node.
     Failed {
         /// Why.
         reason: FailReason,
@@ -117,33 +120,35 @@ pub enum Event {
         /// Seconds since the clearing began.
         secs: f64,
     },
-    /// The node is as it was before the clearing.
-    PutBack,
-    /// A Workload that was stopped is active again and queues.
+    /// The node is released: it is as it was before the clearing. Written `put-back`.
+    #[serde(rename = "put-back")]
+    Released,
+    /// An evicted Workload is active again, and queues.
     Reactivated {
         /// Its namespace.
         victim_namespace: String,
         /// Its name.
         workload: String,
-        /// The clearing that stopped it.
-        stopped_by: String,
+        /// The clearing that evicted it.
+        #[serde(alias = "stopped_by")]
+        evicted_by: String,
     },
 }
 
-/// A task that was told to stop.
+/// An evicted task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoppedTask {
+pub struct Victim {
     /// Its namespace: the team.
     pub victim_namespace: String,
     /// Pod name.
     pub victim_pod: String,
     /// Pod UID.
     pub victim_uid: String,
-    /// Its Workload, if it was stopped through Kueue; else it was evicted.
+    /// Its Workload, if it was evicted through Kueue; none if through the eviction API.
     pub workload: Option<String>,
     /// Its priority.
     pub priority: i32,
-    /// Cards' worth it held.
+    /// Cards it held; parts of cards count as fractions.
     pub cards: f64,
     /// Seconds it had run.
     pub age_secs: f64,
@@ -159,23 +164,24 @@ pub enum FailReason {
     TimeLimit,
     /// The request is gone: deleted, finished, or its admission taken back.
     RequestGone,
-    /// The request landed on another node.
-    LandedElsewhere,
+    /// The request was placed on another node.
+    #[serde(alias = "landed-elsewhere")]
+    PlacedElsewhere,
     /// The node is gone.
     NodeGone,
-    /// The node is not as it was when it was chosen, or somebody else changed it meanwhile.
+    /// Somebody else changed the node after it was chosen.
     NodeChanged,
-    /// The clearing's annotation or guard was taken off the node by somebody else.
+    /// Somebody else took the clearing's annotation or guard off the node.
     GuardLost,
-    /// A task that must not be stopped came in.
+    /// A task that must not be evicted came to the node.
     Blocked,
     /// The API server refuses a call.
     Refused,
-    /// Put back on the operator's command.
+    /// The operator ended it by `--put-back-all`.
     Ordered,
 }
 
-/// Where lines go.
+/// Where the lines go.
 #[derive(Clone)]
 pub struct Log(Arc<dyn Fn(&Line) + Send + Sync>);
 
@@ -184,7 +190,7 @@ impl Log {
     #[must_use]
     pub fn stdout() -> Self {
         Self::to(|line| {
-            // A closed pipe must not stop a clearing half-way; the annotations hold the evidence too.
+            // A closed pipe must not end a clearing half-way; the annotations hold the evidence too.
             if let Ok(text) = serde_json::to_string(line) {
                 let _ = writeln!(std::io::stdout().lock(), "{text}");
             }

@@ -1,4 +1,4 @@
-//! Whose a clearing is: the clearer's that holds the Lease under which it was begun. Others leave it alone.
+//! Whom a clearing belongs to: the clearer that holds the Lease under which it began. Other clearers leave it alone.
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt as _;
@@ -10,7 +10,7 @@ use super::args::Args;
 use super::facts::{self, World};
 use super::state::{CLEARING, RESERVED, State};
 
-/// A clearer as its clearings name it.
+/// A clearer, as its clearings name it.
 #[derive(Debug, Clone)]
 pub struct Owner {
     lease: String,
@@ -19,7 +19,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The owner of what a clearer with these settings begins.
+    /// The owner of the clearings that a clearer with these settings begins.
     #[must_use]
     pub fn new(args: &Args) -> Self {
         let lease = format!("{}/{}", args.lease_namespace, args.lease_name);
@@ -30,26 +30,26 @@ impl Owner {
         }
     }
 
-    /// Namespace and name of the Lease, as they stand in the node's annotation.
+    /// Namespace and name of the Lease, as in the node's annotation.
     #[must_use]
     pub fn lease(&self) -> &str {
         &self.lease
     }
 
-    /// The id of a new clearing. It names its owner, because a taint or a Workload says nothing else about it.
+    /// The id of a new clearing. It names its owner, because a taint or a Workload carries nothing but the id.
     #[must_use]
     pub fn new_id(&self, seed: &str) -> String {
         // 48 bits, in lower-case hex: valid as a taint's value, and short enough to read out.
         format!("{}-{}", self.tag, hex(&Sha256::digest(seed)[..6]))
     }
 
-    /// True if the clearing that stands on a node is this clearer's; also of one that cannot be read.
+    /// True if the clearing on a node is this clearer's, also if its annotation cannot be read.
     #[must_use]
     pub fn has(&self, node: &Node) -> bool {
         let Some(text) = node.annotations().get(CLEARING) else {
             return false;
         };
-        // Not by `State`: a later version's may be readable no further than that.
+        // Without `State`: a later version's annotation may be readable only this far.
         let said = serde_json::from_str::<Value>(text).ok();
         let owner = said.as_ref().and_then(|s| s["owner"].as_str());
         match owner {
@@ -70,7 +70,7 @@ impl Owner {
         }
         let is = |node: &Node| State::of(node).is_some_and(|s| s.is_ok_and(|s| s.id == id));
         let mut nodes = world.nodes.iter().map(|m| &m.node);
-        // What no clearing accounts for any more is anybody's to put right.
+        // If no node has this clearing any more, any clearer may clean up after it.
         nodes
             .find(|node| is(node))
             .is_none_or(|node| self.has(node))

@@ -1,4 +1,4 @@
-//! Label selectors as `kubectl -l` writes them.
+//! Label selectors, in the syntax of `kubectl -l`.
 
 use kube::core::{Expression, Selector};
 
@@ -6,7 +6,7 @@ use kube::core::{Expression, Selector};
 ///
 /// # Errors
 ///
-/// Says which part is not understood; an empty selector is refused, since it would select every node.
+/// Says which part is not understood. An empty selector is refused, since it would select every node.
 pub fn parse(text: &str) -> Result<Selector, String> {
     let expressions: Vec<Expression> = split(text)
         .into_iter()

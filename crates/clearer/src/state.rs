@@ -1,4 +1,4 @@
-//! What a clearing leaves on the cluster's objects, and reads back after a restart.
+//! What a clearing writes on the cluster's objects, and reads back after a restart.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 use super::args::StrategyKind;
 use super::owner::Owner;
 
-/// On a node: the clearing in progress, a [`State`]. On a Workload it stopped and on the request's pod: its id.
+/// On a node: the clearing in progress, a [`State`]. On an evicted Workload and on the request's pod: its id.
 pub const CLEARING: &str = "headroom.dev/clearing";
 
-/// On a node: `namespace/name uid` of the request it was last handed over to. Kept as evidence.
+/// On a node: `namespace/name uid` of the request to which it was last handed over. Kept as evidence.
 pub const CLEARED_FOR: &str = "headroom.dev/cleared-for";
 
-/// On a pod: the node that was cleared for it. Kept as evidence; such a pod is never stopped for another request.
+/// On a pod: the node that was cleared for it. Kept as evidence. Such a pod is never evicted for another request.
 pub const CLEARED_NODE: &str = "headroom.dev/cleared-node";
 
-/// On a node: when it was last cleared in vain; it is left alone for a time limit.
+/// On a node: when it was last cleared in vain. It is not cleared again before the time limit has passed once more.
 pub const FAILED_AT: &str = "headroom.dev/clearing-failed";
 
-/// On a request's pod: the annotation that pins it to the cards of its node, if the clearer has put it there.
+/// On a request's pod: name of the annotation that pins it to the cards of its node, if the clearer has set that one.
 pub const PINNED_BY: &str = "headroom.dev/pinned-by";
 
-/// On a request's pod or Workload: nodes cleared for it in vain.
+/// On a request's pod or Workload: number of nodes cleared for it in vain.
 pub const ATTEMPTS: &str = "headroom.dev/clearing-attempts";
 
-/// On a Workload: card-seconds it has lost to clearings so far; they count as work when victims are chosen.
+/// On a Workload: card-seconds it has lost to clearings so far. They count when a node is chosen.
 pub const LOST: &str = "headroom.dev/lost-card-seconds";
 
 /// Key of the taint that reserves a node for one request; its value is the clearing's id.
@@ -35,7 +35,7 @@ pub const RESERVED: &str = "headroom.dev/reserved";
 /// The request that a clearing is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RequestRef {
-    /// What the name names.
+    /// Which kind of object it is.
     pub kind: RequestKind,
     /// Its namespace.
     pub namespace: String,
@@ -59,34 +59,34 @@ pub enum RequestKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// The guard is in force, tasks are being stopped.
+    /// The guard is set, and tasks are being evicted.
     Clearing,
-    /// The node is the request's.
+    /// Only the request can be bound to the node.
     HandedOver,
 }
 
-/// A clearing in progress, as it stands in the node's annotation [`CLEARING`].
+/// A clearing in progress, as the node's annotation [`CLEARING`] has it.
 ///
-/// Written by the same PATCH that puts the guard in force, removed by the one that lifts it: there is no moment at
-/// which a node is guarded and nobody can tell why.
+/// The PATCH that sets the guard writes it, and the PATCH that takes the guard off removes it. So a guarded node always
+/// says why it is guarded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Id of the clearing: value of the reservation taint.
     pub id: String,
-    /// Namespace and name of the Lease of the clearer that began it; none from a version that named no owner.
+    /// Namespace and name of the Lease of the clearer that began it. None from a version that named no owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// For whom.
+    /// The request it is for.
     pub request: RequestRef,
-    /// The request's priority: nothing above it is stopped.
+    /// The request's priority. No task above it is evicted.
     pub priority: i32,
-    /// How.
+    /// How the node is emptied.
     pub strategy: StrategyKind,
-    /// How far.
+    /// How far it has come.
     pub phase: Phase,
     /// When it began.
     pub started: Timestamp,
-    /// When the node is put back if the request has not landed.
+    /// When the node is released if the request has not been placed.
     pub deadline: Timestamp,
     /// True if the clearing cordoned the node, and must uncordon it.
     pub cordoned: bool,
@@ -123,7 +123,7 @@ impl State {
         }
     }
 
-    /// The clearing in progress on a node: `None` without one, an error text if the annotation is not ours to read.
+    /// The clearing in progress on a node: `None` without one, an error text if the annotation cannot be read.
     pub fn of(node: &Node) -> Option<Result<Self, String>> {
         let text = node.annotations().get(CLEARING)?;
         Some(serde_json::from_str(text).map_err(|e| e.to_string()))
@@ -132,7 +132,7 @@ impl State {
     /// The annotation's text.
     #[must_use]
     pub fn text(&self) -> String {
-        // Strings, numbers and enums only: there is nothing in it that JSON cannot say.
+        // Strings, numbers and enums only, which always serialise.
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -147,7 +147,7 @@ impl State {
         }
     }
 
-    /// The toleration that belongs to it.
+    /// The toleration for that taint.
     #[must_use]
     pub fn toleration(&self) -> Toleration {
         Toleration {

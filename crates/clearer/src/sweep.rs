@@ -1,5 +1,6 @@
-//! What no clearing in progress accounts for is put right: Workloads left inactive, requests left pinned, nodes left
-//! reserved. Level-triggered, so that a crash at any moment leaves nothing behind for longer than a restart takes.
+//! Cleans up what belongs to no clearing in progress: inactive Workloads, pinned requests, reserved nodes.
+//!
+//! It looks at the state of the cluster and not at events, so that whatever a crash leaves behind is gone after a restart.
 
 use std::collections::HashSet;
 
@@ -14,11 +15,11 @@ use super::owner::{self, Owner};
 use super::state::{CLEARING, RequestKind, State};
 use super::workload::Workload;
 
-/// One pass over what is this clearer's. `running` are the clearings that this process has in hand.
+/// One pass over everything of this clearer's. `running` are the clearings that this process runs.
 pub async fn sweep<A: Api>(api: &A, log: &Log, world: &World, owner: &Owner, running: &[State]) {
     let ids: HashSet<&str> = running.iter().map(|s| s.id.as_str()).collect();
     for workload in &world.workloads {
-        let Some(id) = &workload.stopped_by else {
+        let Some(id) = &workload.evicted_by else {
             continue;
         };
         let clearing = running.iter().find(|s| s.id == *id);
@@ -42,7 +43,7 @@ pub async fn sweep<A: Api>(api: &A, log: &Log, world: &World, owner: &Owner, run
         let Some(taint) = owner::reservation(node) else {
             continue;
         };
-        // Of a clearing in hand it is a guard whose annotation is gone, which the clearing sees to itself.
+        // A running clearing deals itself with a guard whose annotation is gone.
         let in_hand = taint.value.as_deref().is_some_and(|id| ids.contains(id));
         let alone = !node.annotations().contains_key(CLEARING) && !in_hand;
         if alone && owner.has_reservation(node, taint) {
@@ -57,11 +58,11 @@ pub async fn sweep<A: Api>(api: &A, log: &Log, world: &World, owner: &Owner, run
     }
 }
 
-/// Whether a stopped Workload may queue again.
+/// Whether an evicted Workload may queue again.
 ///
-/// Once Kueue has taken its quota back: the stop has worked, and the guard keeps its next pod off the node. Earlier, the
-/// stop would be undone. A request that still waits for quota goes first, or the task would take it back. When the
-/// clearing is over there is nothing to wait for.
+/// It may once Kueue has taken back its quota: the eviction has worked, and the guard keeps its next pod off the node.
+/// Earlier, activating it would undo the eviction. A request that still waits for quota goes first, or else the task would
+/// take the quota again. After the clearing there is nothing to wait for.
 fn is_safe(world: &World, workload: &Workload, clearing: Option<&State>) -> bool {
     let Some(clearing) = clearing else {
         return true;
@@ -74,9 +75,9 @@ fn is_safe(world: &World, workload: &Workload, clearing: Option<&State>) -> bool
     (!workload.quota_reserved && !request_waits) || workload.finished
 }
 
-/// Gives a Workload back to Kueue.
-pub async fn reactivate<A: Api>(api: &A, log: &Log, workload: &Workload, stopped_by: &str) {
-    // The resourceVersion: an answer to an old state must not undo a newer stop.
+/// Activates an evicted Workload, so that Kueue queues it again.
+pub async fn reactivate<A: Api>(api: &A, log: &Log, workload: &Workload, evicted_by: &str) {
+    // With the resourceVersion: what was decided on an old state must not undo a newer eviction.
     let patch = json!({
         "metadata": {
             "resourceVersion": workload.resource_version,
@@ -91,14 +92,14 @@ pub async fn reactivate<A: Api>(api: &A, log: &Log, workload: &Workload, stopped
         let event = Event::Reactivated {
             victim_namespace: workload.namespace.clone(),
             workload: workload.name.clone(),
-            stopped_by: stopped_by.to_owned(),
+            evicted_by: evicted_by.to_owned(),
         };
         log.write(api.now(), None, event);
     }
     report(done);
 }
 
-/// A pass comes again within a second, so that nothing is retried here.
+/// Nothing is repeated here: the next pass comes within a second.
 fn report(result: Result<(), ApiError>) {
     match result {
         Ok(()) | Err(ApiError::NotFound | ApiError::Conflict | ApiError::NotLeader) => {}

@@ -1,4 +1,4 @@
-//! The few facts about Kueue's Workloads and ClusterQueues that clearing needs.
+//! What clearing reads of Kueue's Workloads and ClusterQueues.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodSpec;
@@ -61,18 +61,18 @@ pub struct Workload {
     pub admitted: bool,
     /// Condition `Finished`.
     pub finished: bool,
-    /// Id of the clearing that deactivated it.
-    pub stopped_by: Option<String>,
+    /// Id of the clearing that evicted it.
+    pub evicted_by: Option<String>,
     /// Card-seconds lost to clearings so far.
     pub lost_card_seconds: f64,
-    /// Nodes cleared for it in vain.
+    /// Number of nodes cleared for it in vain.
     pub attempts: u32,
-    /// Pod spec, if it has one pod set of exactly one pod.
+    /// The pod's spec, if the Workload has one pod set of exactly one pod.
     pub single_pod: Option<PodSpec>,
 }
 
 impl Workload {
-    /// Reads one; `None` if it is no whole object (no UID).
+    /// Reads a Workload; `None` if it has no namespace or UID.
     #[must_use]
     pub fn read(object: &DynamicObject) -> Option<Self> {
         let data = &object.data;
@@ -117,7 +117,7 @@ impl Workload {
             quota_reserved: condition("QuotaReserved"),
             admitted: condition("Admitted"),
             finished: condition("Finished"),
-            stopped_by: annotation(CLEARING).cloned(),
+            evicted_by: annotation(CLEARING).cloned(),
             lost_card_seconds: annotation(LOST).and_then(|v| v.parse().ok()).unwrap_or(0.0),
             attempts: annotation(ATTEMPTS)
                 .and_then(|v| v.parse().ok())
@@ -129,12 +129,12 @@ impl Workload {
     }
 }
 
-/// Cards of a ClusterQueue: its own quota and what is reserved against it.
+/// Cards of a ClusterQueue: its own quota, and what is reserved of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quota {
     /// Sum of `nominalQuota` over flavors.
     pub nominal: i64,
-    /// Sum of reservations over flavors, borrowed ones included.
+    /// Sum of reservations over flavors, borrowed cards included.
     pub reserved: i64,
 }
 
@@ -167,7 +167,7 @@ impl Quota {
     }
 }
 
-/// A quantity of cards as JSON has it: a number or a string.
+/// A quantity of cards, in JSON a number or a string.
 fn cards_value(value: &Value) -> i64 {
     value
         .as_i64()

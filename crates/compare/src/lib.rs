@@ -15,6 +15,7 @@
 pub mod alike;
 pub mod baseline;
 pub mod metrics;
+mod metrics_file;
 pub mod power;
 mod power_types;
 pub mod rank;

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use host::text_file;
+use plan::Hint;
 use plan::metric::{Better, MetricKey, Use};
+
+use super::metrics_file;
 
 /// The metrics that come with headroom.
 const OWN: &str = include_str!("../../../manifests/metrics.yaml");
@@ -24,35 +25,30 @@ pub struct MetricsError {
 }
 
 /// Metrics by experiment.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Declared {
     /// Share of comparisons without a difference that may be called a regression, over all metrics of one together.
     pub alpha: f64,
     /// What `headroom nightly` runs unless it is told otherwise.
-    #[serde(default)]
     pub nightly: Vec<String>,
     /// The metrics of each experiment.
     pub experiments: BTreeMap<String, Vec<DeclaredMetric>>,
+    /// Words of an older headroom that its file uses.
+    pub hints: Vec<Hint>,
 }
 
 /// A metric that can fail a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DeclaredMetric {
     /// Which: `<team>.<metric>`, `<team>.<class>.<metric>`, or one of the whole run such as `restarts`.
-    #[serde(alias = "figure")]
     pub metric: MetricKey,
     /// What is better.
     pub better: Better,
     /// Change that is allowed, per cent of the baseline.
-    #[serde(default, alias = "limit_percent")]
     pub threshold_percent: Option<f64>,
     /// Change that is allowed, in the metric's own unit. With both, only what exceeds both counts.
-    #[serde(default, alias = "limit")]
     pub threshold: Option<f64>,
     /// Arms that it counts in; empty: all.
-    #[serde(default, skip_serializing)]
     pub arms: Vec<String>,
 }
 
@@ -82,8 +78,7 @@ impl Declared {
             file: file.to_owned(),
             problem,
         };
-        let declared: Self =
-            serde_saphyr::from_str(text).map_err(|e| wrong(e.to_string().replace('\n', " ")))?;
+        let declared = metrics_file::read(text, file).map_err(wrong)?;
         if !(declared.alpha > 0.0 && declared.alpha < 0.5) {
             return Err(wrong(format!(
                 "alpha is {}, expected more than 0 and less than 0.5",
@@ -179,11 +174,47 @@ mod tests {
             refused(&metric("better: lower"))
                 .contains("shared.makespan_secs needs threshold_percent")
         );
-        assert!(refused(&metric("better: lower, limit: -1")).contains("0 or more"));
-        assert!(refused(&metric("better: smaller, limit: 1")).contains("smaller"));
-        let twice = metric("better: lower, limit: 1")
-            + "    - { metric: shared.makespan_secs, better: lower, limit: 2, arms: [lent] }\n";
+        assert!(refused(&metric("better: lower, threshold: -1")).contains("0 or more"));
+        assert!(refused(&metric("better: smaller, threshold: 1")).contains("smaller"));
+        let twice = metric("better: lower, threshold: 1")
+            + "    - { metric: shared.makespan_secs, better: lower, threshold: 2, arms: [lent] }\n";
         assert!(refused(&twice).contains("twice"));
-        assert!(Declared::parse(&metric("better: lower, limit: 1"), Path::new("my.yaml")).is_ok());
+        assert!(
+            Declared::parse(&metric("better: lower, threshold: 1"), Path::new("my.yaml")).is_ok()
+        );
+    }
+
+    #[test]
+    fn an_old_file_means_what_today_s_does_and_each_old_word_gives_a_line() {
+        let read = |text: &str| Declared::parse(text, Path::new("my.yaml")).unwrap();
+        let today = read(
+            "alpha: 0.05\nexperiments:\n  preemption:\n    - { metric: research.placed_right, better: higher, \
+             threshold: 0 }\n    - { metric: large.whole-card.bind_latency_p95_secs, better: lower, \
+             threshold_percent: 10, threshold: 0.5 }\n",
+        );
+        let old = read(
+            "alpha: 0.05\nexperiments:\n  preemption:\n    - { figure: research.landed_right, better: higher, limit: 0 \
+             }\n    - { figure: large.whole-card.bound_p95_secs, better: lower, limit_percent: 10, limit: 0.5 }\n",
+        );
+        assert_eq!(today.hints, []);
+        assert_eq!(old.experiments, today.experiments);
+        let lines: Vec<String> = old.hints.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "my.yaml:4: `figure` is now `metric`",
+                "my.yaml:4: `research.landed_right` is now `research.placed_right`",
+                "my.yaml:4: `limit` is now `threshold`",
+                "my.yaml:5: `figure` is now `metric`",
+                "my.yaml:5: `large.whole-card.bound_p95_secs` is now `large.whole-card.bind_latency_p95_secs`",
+                "my.yaml:5: `limit_percent` is now `threshold_percent`",
+                "my.yaml:5: `limit` is now `threshold`",
+            ]
+        );
+    }
+
+    #[test]
+    fn its_own_file_uses_today_s_words() {
+        assert_eq!(Declared::own().unwrap().hints, []);
     }
 }

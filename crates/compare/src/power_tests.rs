@@ -23,7 +23,7 @@ fn like_runs_are_called_worse_in_at_most_one_of_twenty_comparisons() {
     for shape in [(3, 3), (5, 5), (21, 3)] {
         let shape = simulate(&columns, shape, aa.alpha, &[], DRAWS, 11);
         assert!(shape.false_alarms <= aa.alpha, "{shape:?}");
-        assert!(shape.false_alarms_at_limit <= aa.alpha, "{shape:?}");
+        assert!(shape.false_alarms_at_threshold <= aa.alpha, "{shape:?}");
     }
 }
 
@@ -40,7 +40,7 @@ fn without_correction_there_would_be_too_many_alarms() {
             let new = column
                 .allowed()
                 .map_or_else(|| new.clone(), |shift| moved(new, shift));
-            column.limits.p_worse(base, &new) <= aa.alpha
+            column.thresholds.p_worse(base, &new) <= aa.alpha
         });
         alarms += u32::from(any);
     }

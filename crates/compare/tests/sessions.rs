@@ -61,7 +61,7 @@ fn compared(base: &Path, new: &Path, options: &Options) -> Result<Comparison, Co
 
 fn found<'a>(comparison: &'a Comparison, metric: &str) -> &'a Row {
     let mut rows = comparison.arms[0].declared.iter();
-    rows.find(|r| r.metric == metric).unwrap()
+    rows.find(|r| r.metric.to_string() == metric).unwrap()
 }
 
 #[test]

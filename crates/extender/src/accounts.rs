@@ -1,8 +1,8 @@
-//! What is reserved. In: registered nodes, filter decisions, and pods as the watch shows them. Out: cards in use, node by node.
+//! Reservations. In: registered nodes, filter decisions, and pods as the watch shows them. Out: cards in use, by node.
 //!
-//! Kept in memory by pod UID: added at filter time, rebuilt from annotations at start, given back when the pod has
-//! succeeded, failed or gone. A pod that is being deleted still counts, and so does one whose bind failed, until it is
-//! filtered anew. Nothing here calls the API server.
+//! Reservations are kept in memory by pod UID. A filter decision adds one, annotations restore them at start, and they end
+//! when the pod has succeeded, failed or gone. A pod that is being deleted still counts. So does one whose bind failed, until
+//! its next filter. Nothing here calls the API server.
 
 use std::collections::HashMap;
 
@@ -60,8 +60,8 @@ impl Accounts {
         self.reservations.values()
     }
 
-    /// Reserves `devices` (already effective) for a pod. One that holds a reservation already is moved, and does not count
-    /// twice against its quota; one whose init containers are through keeps what it shrank to.
+    /// Reserves `devices` (already effective) for a pod. A pod with a reservation is moved, and does not count twice against
+    /// its quota. A pod whose init containers have ended keeps its smaller reservation.
     pub fn reserve(&mut self, pod: &Pod, node: &str, devices: PodDevices) {
         if let Some(held) = self.reservations.get_mut(uid(pod)) {
             node.clone_into(&mut held.node);
@@ -81,14 +81,14 @@ impl Accounts {
         self.reservations.insert(uid(pod).to_owned(), reservation);
     }
 
-    /// Gives back what the pod with this UID holds.
+    /// Releases the reservation of the pod with this UID.
     pub fn release(&mut self, uid: &str) {
         if let Some(held) = self.reservations.remove(uid) {
             self.quotas.count(&held.namespace, &held.devices, -1);
         }
     }
 
-    /// Takes note of a pod that the watch shows, for the first time or changed.
+    /// Handles a pod that the watch shows, new or changed.
     pub fn saw_pod(&mut self, pod: &Pod, first_time: bool) {
         let Some(node) = annotation(&pod.metadata, names::ASSIGNED_NODE) else {
             return;
@@ -110,7 +110,7 @@ impl Accounts {
         }
     }
 
-    /// Takes note of a pod that is gone.
+    /// Handles a pod that is gone.
     pub fn lost_pod(&mut self, pod: &Pod) {
         if annotation(&pod.metadata, names::ASSIGNED_NODE).is_some() {
             self.release(uid(pod));
@@ -158,7 +158,7 @@ impl Accounts {
     }
 }
 
-/// A pod's devices by its annotation; empty where it has none, `None` where it cannot be read.
+/// A pod's devices by its annotation; empty if it has none, `None` if the annotation cannot be read.
 fn annotated(pod: &Pod) -> Option<PodDevices> {
     let Some(text) = annotation(&pod.metadata, names::ALLOCATED) else {
         return Some(PodDevices::new());

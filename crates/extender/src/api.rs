@@ -1,8 +1,8 @@
-//! The calls to the API server that count: each waits for the shared limit first.
+//! The calls to the API server. Each waits for the shared client limit first.
 //!
-//! In: a kubeconfig and the limit. Out: one method a call that HAMi makes. Watches go past the limit, as in client-go. A call
-//! is sent again only when the server asks for it (429 and 5xx with a time to wait), at most ten times, and waits for the
-//! limit again; nothing else is retried here.
+//! In: a kubeconfig and the limit. Out: one method for each call that HAMi makes. Watches bypass the limit, as in client-go. A
+//! call is repeated only if the server asks for it (429 and 5xx with a time to wait), at most ten times, and each time it
+//! waits for the limit. Nothing else is repeated here.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,16 +15,16 @@ use serde_json::Value;
 
 use super::limiter::Limiter;
 
-/// How often a call is sent again on the server's wish (client-go's figure).
+/// How often a call is repeated if the server asks for it (client-go's value).
 const MAX_RETRIES: u32 = 10;
 
 /// Why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct CallError {
-    /// In the server's words where there are any.
+    /// The server's message, if there is one.
     pub message: String,
-    /// HTTP status of the server's answer; `None` when there was no answer.
+    /// HTTP status of the server's answer; `None` if there was none.
     pub code: Option<u16>,
 }
 
@@ -212,8 +212,8 @@ impl Calls {
     }
 }
 
-/// How long the server asks to wait before the call is sent again. The client does not hand the header on, so a 429
-/// without a time in its body counts as the one second that the API server's overload answer carries.
+/// How long the server asks to wait before the call is repeated. The client does not pass on the header. So a 429 without a
+/// time in its body counts as one second, which is the time in the API server's overload answer.
 fn retry_after(error: &kube::Error) -> Option<Duration> {
     let kube::Error::Api(status) = error else {
         return None;
@@ -232,7 +232,7 @@ fn retry_after(error: &kube::Error) -> Option<Duration> {
     }
 }
 
-/// Locks a mutex. What it guards stays usable after a panic elsewhere: every change to it is a single assignment.
+/// Locks a mutex. A panic elsewhere does not spoil its content, since every change is a single assignment.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

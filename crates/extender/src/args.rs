@@ -31,14 +31,14 @@ pub struct Args {
     /// Name that the events are reported under.
     #[arg(long = "scheduler-name", default_value = "", value_name = "NAME")]
     pub scheduler_name: String,
-    /// Which of the nodes that fit is taken: binpack or spread; any other text means binpack, as in HAMi.
+    /// Which of the fitting nodes is chosen: binpack or spread; any other text means binpack, as in HAMi.
     #[arg(
         long = "node-scheduler-policy",
         default_value = "binpack",
         value_name = "POLICY"
     )]
     pub node_scheduler_policy: String,
-    /// Which of a node's cards are taken: binpack, spread, mutex, numa, topology-aware or a list of them; any other text
+    /// Which of a node's cards are chosen: binpack, spread, mutex, numa, topology-aware or a list of them; any other text
     /// means spread, as in HAMi.
     #[arg(
         long = "gpu-scheduler-policy",
@@ -64,7 +64,7 @@ pub struct Args {
         value_name = "N"
     )]
     pub kube_qps: f32,
-    /// Calls that may exceed --kube-qps at once.
+    /// How many calls may exceed --kube-qps at once.
     #[arg(
         long = "kube-burst",
         default_value_t = 10,
@@ -72,13 +72,13 @@ pub struct Args {
         value_name = "N"
     )]
     pub kube_burst: i64,
-    /// Seconds a call to the API server may take; 0 means for ever.
+    /// Seconds that a call to the API server may take; 0 means no limit.
     #[arg(long = "kube-timeout", default_value_t = 0, value_name = "SECS")]
     pub kube_timeout: u64,
-    /// Age at which a node lock is taken over, as 5m or 90s.
+    /// Age at which a node lock expires, such as 5m or 90s.
     #[arg(long = "node-lock-timeout", default_value = "5m", value_parser = duration, value_name = "DURATION")]
     pub node_lock_timeout: Duration,
-    /// How long a pod group's member waits for a contended node lock; 0s: not at all.
+    /// How long a member of a pod group waits for a contended node lock; 0s: not at all.
     #[arg(long = "node-lock-retry-timeout", default_value = "28s", value_parser = duration, value_name = "DURATION")]
     pub node_lock_retry_timeout: Duration,
     /// Register nodes only while kube-scheduler on this host holds its Lease.
@@ -99,7 +99,7 @@ pub struct Args {
         value_name = "NAMESPACE"
     )]
     pub leader_elect_resource_namespace: String,
-    /// HAMi's device file; its `nvidia` block is read.
+    /// HAMi's device file, of which the `nvidia` block is read.
     #[arg(long = "device-config-file", value_name = "FILE")]
     pub device_config_file: PathBuf,
     /// Log verbosity: 4 shows each decision, 5 each card.
@@ -116,7 +116,7 @@ pub struct Args {
     pub ignored: Ignored,
 }
 
-/// What HAMi knows and the built-in extender has no use for.
+/// Flags of HAMi that the built-in extender does not need.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Ignored {
     /// Accepted and ignored.
@@ -194,7 +194,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(parsed).map_err(|_| format!("{text:?} is below zero"))
 }
 
-/// The texts that Go takes for a boolean.
+/// The texts that Go accepts as a boolean.
 fn go_bool(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),

@@ -1,6 +1,6 @@
-//! `/bind`: binding a pod to the node that was chosen for it. In: pod and node. Out: the node lock taken, the pod's phase
-//! written, the binding posted; in that order, and the lock given back if the rest fails. The reservation stays: the pod's
-//! next filter gives it back.
+//! `/bind`: binds a pod to the node that was chosen for it. In: pod and node. Out: the node lock is taken, the pod's phase is
+//! written, and the binding is posted, in this order. If a later step fails, the lock is released. The reservation stays until
+//! the pod's next filter.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use super::server::Extender;
 use super::wire::{BindArgs, BindResult};
 use super::{names, request};
 
-/// How often a pod group's member asks for a contended lock (HAMi's figure).
+/// How often a member of a pod group asks for a contended lock (HAMi's value).
 const GROUP_RETRY: Duration = Duration::from_millis(100);
 
 impl Extender {
@@ -127,9 +127,9 @@ impl Extender {
         }
     }
 
-    /// HAMi gives back the locks of all vendors in the order of their names, and its Cambricon backend first reads the node
-    /// to see whether there is one, whatever the pod asks for. So a bind that finds the lock taken costs two more GETs (one
-    /// when the vendors before NVIDIA are rolled back, one when everything is released), and any other failed bind one.
+    /// HAMi releases the locks of all vendors in the order of their names. Its Cambricon backend first reads the node to see
+    /// whether there is one, whatever the pod asks for. So a bind that finds the lock taken costs two more GETs (one when the
+    /// vendors before NVIDIA are rolled back, one when everything is released), and any other failed bind costs one.
     async fn ask_for_other_vendors_lock(&self, args: &BindArgs) {
         if let Err(error) = self.calls.get_node(&args.node).await {
             tracing::error!(node = args.node, "another vendor's lock: {error}");

@@ -1,5 +1,5 @@
-//! Local copies of the cluster's objects. In: a watch, which goes past the client-side limit as in client-go. Out: the newest
-//! known object by name, and each change told once.
+//! Local copies of the cluster's objects. In: a watch, which bypasses the client limit as in client-go. Out: the newest known
+//! object by name, and each change once.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -20,14 +20,14 @@ use super::api::lock;
 #[derive(Debug)]
 pub struct Cache<K>(Mutex<HashMap<String, Arc<K>>>);
 
-/// What a watch showed.
+/// A change that a watch showed.
 #[derive(Debug)]
 pub enum Change<K> {
     /// Not known before.
     Added(Arc<K>),
-    /// Known before as the first one.
+    /// Known before as the first of the two.
     Updated(Arc<K>, Arc<K>),
-    /// Gone; this is how it was last known.
+    /// Gone, in its last known state.
     Removed(Arc<K>),
 }
 
@@ -52,7 +52,7 @@ impl<K> Cache<K> {
         lock(&self.0).values().cloned().collect()
     }
 
-    /// Takes an object in under its key.
+    /// Stores an object under its key.
     pub fn put(&self, key: String, object: Arc<K>) -> Change<K> {
         match lock(&self.0).insert(key, object.clone()) {
             None => Change::Added(object),
@@ -73,8 +73,8 @@ impl<K> Cache<K> {
     }
 }
 
-/// Keeps a cache up to date for ever; says once when it is complete for the first time. A broken watch is taken up again by
-/// the watcher, and what was missed meanwhile is told as changes.
+/// Keeps a cache up to date for ever, and says once that it is complete. The watcher resumes a broken watch, and what was
+/// missed meanwhile comes as changes.
 pub async fn follow<K>(
     api: Api<K>,
     cache: Arc<Cache<K>>,
@@ -123,7 +123,7 @@ pub async fn follow<K>(
     }
 }
 
-/// An object under its key, without the record of field owners, which takes more room than the rest.
+/// An object with its key, without its managed fields, which need more memory than the rest.
 fn slim<K: Resource>(mut object: K) -> (String, Arc<K>) {
     let meta = object.meta_mut();
     meta.managed_fields = None;

@@ -1,4 +1,4 @@
-//! What a decision costs: the calls that reach the API server, in their order, against a stand-in that records them.
+//! The calls that a decision makes, in their order, against a fake API server that records them.
 
 use std::sync::{Arc, Mutex};
 

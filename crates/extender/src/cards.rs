@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::names;
 use super::request::annotation;
 
-/// The sharing mode that is not served.
+/// The sharing mode that is not supported.
 const MIG: &str = "mig";
 
 /// A card as its node reports it.
@@ -18,9 +18,9 @@ const MIG: &str = "mig";
 pub struct Card {
     /// UUID.
     pub id: String,
-    /// Place among the node's cards.
+    /// Index among the node's cards.
     pub index: u32,
-    /// Pods that may share it.
+    /// How many pods may share it.
     pub count: i32,
     /// Memory in MiB.
     #[serde(rename = "devmem")]
@@ -42,10 +42,10 @@ pub struct Card {
 /// Link scores between cards: from UUID to UUID.
 pub type PairScores = HashMap<String, HashMap<String, i64>>;
 
-/// What a node reported.
+/// A node's report.
 #[derive(Debug, Clone)]
 pub struct RegisteredNode {
-    /// The node as it was when its cards were last taken over.
+    /// The node when its cards were last read.
     pub node: Arc<Node>,
     /// Its cards, in reported order.
     pub cards: Vec<Card>,
@@ -99,7 +99,7 @@ fn pair_scores(text: &str) -> Result<PairScores, String> {
         .collect())
 }
 
-/// A card and what is taken of it.
+/// A card and how much of it is in use.
 #[derive(Debug, Clone)]
 pub struct CardUse {
     /// The card.
@@ -110,7 +110,7 @@ pub struct CardUse {
     pub used_mem_mib: i32,
     /// Percent of cores taken.
     pub used_cores: i32,
-    /// What the card policies sort by.
+    /// The score by which card policies sort.
     pub score: f32,
 }
 
@@ -127,7 +127,7 @@ impl From<&Card> for CardUse {
 }
 
 impl CardUse {
-    /// Takes a share of the card.
+    /// Adds a share in use.
     pub fn take(&mut self, slots: i32, mem_mib: i32, cores: i32) {
         self.used += slots;
         self.used_mem_mib += mem_mib;
@@ -140,7 +140,7 @@ impl CardUse {
 pub struct NodeUse {
     /// The node's name.
     pub name: String,
-    /// Its cards; their order is what the card policy last sorted them to.
+    /// Its cards, in the order in which the card policy last sorted them.
     pub cards: Vec<CardUse>,
     /// UUIDs that take no new pods.
     pub cordoned: HashSet<String>,
@@ -149,7 +149,7 @@ pub struct NodeUse {
 }
 
 impl NodeUse {
-    /// A node with nothing taken.
+    /// A node with no card in use.
     pub fn idle(name: &str, node: &RegisteredNode) -> Self {
         let cordoned =
             annotation(&node.node.metadata, names::NODE_CORDONED_CARDS).unwrap_or_default();
@@ -169,7 +169,7 @@ fn list(text: &str) -> impl Iterator<Item = &str> {
         .filter(|entry| !entry.is_empty())
 }
 
-/// Whether a pod's lists of wanted and refused values admit something that `matches`. A blank list demands nothing.
+/// Whether a pod's lists of wanted and refused values accept a card that `matches`. A blank list requires nothing.
 pub fn admitted(
     wanted: Option<&str>,
     refused: Option<&str>,

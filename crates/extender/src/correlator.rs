@@ -1,8 +1,8 @@
-//! Which events reach the API server, and as what: client-go's rules (tools/record).
+//! Decides which events reach the API server, and in which form, by client-go's rules (tools/record).
 //!
-//! In: events as they happen. Out: an event to create, one to count up, or nothing. Equal events count up; from ten different
-//! messages on within ten minutes, similar ones (same pod, type and reason) are combined; and per pod and type 25 pass at
-//! once, then one in five minutes. These rules are part of how many calls a decision costs.
+//! In: events as they happen. Out: an event to create, an event to count up, or nothing. Equal events are counted up. From
+//! ten different messages on within ten minutes, similar events (same pod, type and reason) are combined. Per pod and type 25
+//! events pass at once, then one in five minutes. These rules change how many calls a decision makes.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const SIMILAR_WITHIN: Duration = Duration::from_mins(10);
 const SPAM_BURST: u32 = 25;
 const SPAM_PER_SEC: f64 = 1.0 / 300.0;
 
-/// A map that forgets what was not used for longest.
+/// A map that forgets the entry that was not used for the longest time.
 #[derive(Debug)]
 struct Recent<V> {
     entries: HashMap<String, (u64, V)>,
@@ -68,7 +68,7 @@ struct Seen {
     name: Option<String>,
 }
 
-/// Remembers what was sent.
+/// Remembers the events that were sent.
 #[derive(Debug)]
 pub struct Correlator {
     similar: Recent<Similar>,
@@ -76,16 +76,16 @@ pub struct Correlator {
     spam: Recent<Bucket>,
 }
 
-/// An event to send: counted up with `patch` where that is given, else created.
+/// An event to send: it is counted up if there is a `patch`, otherwise created.
 #[derive(Debug)]
 pub struct Outcome {
     /// The whole event.
     pub event: Event,
-    /// What changes if it exists already.
+    /// The change if it exists already.
     pub patch: Option<Value>,
 }
 
-/// Whom the event is about and how bad it is.
+/// The pod that the event is about, and its type.
 fn subject(event: &Event) -> String {
     let pod = &event.involved_object;
     let part = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -177,7 +177,7 @@ impl Correlator {
         Outcome { event, patch }
     }
 
-    /// Takes note of an event as the API server has it now.
+    /// Remembers an event as the API server has it now.
     pub fn stored(&mut self, event: &Event) {
         self.remember(equal_key(event), event);
     }

@@ -1,5 +1,5 @@
-//! Events about pods. In: what was decided. Out: events in the API server, one after the other, through the same limit as
-//! every other call; so under load they take tokens from binds, as HAMi's do.
+//! Events about pods. In: decisions. Out: events in the API server, one after the other, under the same client limit as every
+//! other call. So under load they take tokens from binds, as HAMi's do.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use super::api::{CallError, Calls};
 use super::correlator::{Correlator, Outcome};
 
-/// Events that wait at most; what comes on top is dropped (client-go's figure).
+/// How many events may wait; more are dropped (client-go's value).
 const QUEUE: usize = 1000;
-/// Tries of an event that got no answer, and the pause between them (client-go's figures).
+/// How often an event without an answer is tried, and the pause between tries (client-go's values).
 const TRIES: u32 = 12;
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -23,11 +23,11 @@ const PAUSE: Duration = Duration::from_secs(10);
 pub enum Reason {
     /// A node was found.
     FilteringSucceed,
-    /// None was, or the decision could not be written.
+    /// None was found, or the decision could not be written.
     FilteringFailed,
     /// It was bound.
     BindingSucceed,
-    /// It was not.
+    /// It was not bound.
     BindingFailed,
 }
 
@@ -42,7 +42,7 @@ impl Reason {
     }
 }
 
-/// Takes events without making the caller wait.
+/// Accepts events without making the caller wait.
 #[derive(Debug)]
 pub struct Recorder {
     component: String,

@@ -1,5 +1,5 @@
-//! `/filter`: choosing a node and its cards for a pod. In: a pod and the names of the nodes that are left. Out: one node at
-//! most; the cards are reserved in memory and written to the pod in one PATCH.
+//! `/filter`: chooses a node and its cards for a pod. In: a pod and the names of the remaining nodes. Out: one node at most.
+//! The cards are reserved in memory and written to the pod in one PATCH.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use super::{names, pod_devices};
 
 const UNREGISTERED: &str = "node unregistered";
 
-/// Nodes that fit, the best one last, and why the others do not.
+/// The nodes that fit, the best one last, and why the others do not fit.
 type Decision = (Vec<Candidate>, HashMap<String, String>);
 
 impl Extender {
@@ -99,7 +99,7 @@ impl Extender {
         })
     }
 
-    /// Decides and reserves in one go, so that no other decision comes between.
+    /// Decides and reserves under one lock, so that no other decision comes between.
     fn reserve(
         &self,
         pod: &Pod,
@@ -154,8 +154,8 @@ impl Extender {
         Ok((fitting, failed))
     }
 
-    /// Answers a caller that plays through nodes which need not exist: as if they were idle, without reserving, writing or
-    /// reporting anything.
+    /// Answers a caller that simulates nodes which may not exist. The nodes count as idle, and nothing is reserved, written or
+    /// reported.
     fn simulate(
         &self,
         pod: &Pod,

@@ -1,5 +1,5 @@
-//! Choosing a container's cards on one node. In: the node's cards in use, sorted by the card policy, and a request. Out:
-//! shares of distinct cards, or the reasons why not, counted card by card. Cards are tried from the last to the first.
+//! Chooses a container's cards on one node. In: the node's cards in use, sorted by the card policy, and a request. Out: shares
+//! of distinct cards, or the reasons why not, counted by card. Cards are tried from the last to the first.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +14,7 @@ use super::{names, policy, topology};
 /// The node has fewer cards than one container asks for.
 pub const TOO_FEW_CARDS: &str = "NodeInsufficientDevice";
 
-/// What stays the same while a pod is tried on a node.
+/// The context in which a pod is tried on a node.
 pub struct Trial<'a> {
     /// The pod.
     pub pod: &'a Pod,
@@ -33,7 +33,7 @@ impl Trial<'_> {
         annotation(&self.pod.metadata, key)
     }
 
-    /// Whether the pod's lists of models, cards and modes admit this card's model and mode.
+    /// Whether the pod's lists of models, cards and modes accept this card.
     fn admits_model(&self, card: &CardUse) -> bool {
         let model = card.card.model.to_uppercase();
         let named = admitted(
@@ -55,7 +55,7 @@ impl Trial<'_> {
         )
     }
 
-    /// Whether the namespace may take this share on top of what this pod was given so far.
+    /// Whether the namespace's quota allows this share on top of the pod's shares so far.
     fn within_quota(&self, given: &PodDevices, chosen: &[Share], share: &Share) -> bool {
         let mut devices = given.clone();
         let container = chosen.iter().chain([share]).cloned().collect();
@@ -70,7 +70,7 @@ impl Trial<'_> {
         )
     }
 
-    /// Chooses cards for one container. `given` holds what the pod's earlier containers got.
+    /// Chooses cards for one container. `given` has the shares of the pod's earlier containers.
     ///
     /// # Errors
     /// The reasons, as `3/8 CardInsufficientMemory, 5/8 CardNotHealth`.
@@ -145,7 +145,7 @@ impl Trial<'_> {
         Err(texts.join(", "))
     }
 
-    /// Why a share of an otherwise suitable card cannot be had, in the order in which HAMi asks.
+    /// Why a share of an otherwise suitable card is not possible, checked in HAMi's order.
     fn refusal(
         &self,
         card: &CardUse,

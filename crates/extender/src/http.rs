@@ -1,6 +1,6 @@
 //! The HTTP side. In: kube-scheduler's requests. Out: the answers of [`super::filter`] and [`super::bind`] as JSON.
 //!
-//! A decision once begun is carried through even if the caller hangs up, as a Go handler does.
+//! A decision that has begun is completed even if the caller hangs up, as in a Go handler.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::register;
 use super::server::Extender;
 use super::wire::{BindResult, FilterResult};
 
-/// A longer request is refused (HAMi's figure).
+/// A longer request is refused (HAMi's value).
 const MAX_REQUEST_BYTES: usize = 1024 * 1024;
 
 /// The routes that kube-scheduler and a kubelet use.

@@ -1,6 +1,6 @@
-//! Whether this process acts. In: kube-scheduler's Lease, as watched. Out: yes while its holder runs on this host.
+//! Decides whether this process acts. In: kube-scheduler's Lease, as watched. Out: yes while its holder runs on this host.
 //!
-//! HAMi holds no Lease of its own: in its chart it shares a pod, and so a host name, with the kube-scheduler it serves.
+//! HAMi has no Lease of its own. In its chart it shares a pod, and so a host name, with the kube-scheduler it serves.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub struct Leader {
 }
 
 impl Leader {
-    /// `host` is what the holder's identity must begin with.
+    /// `host` is the beginning that the holder's identity must have.
     pub fn new(host: &str, namespace: &str, name: &str) -> Self {
         Self {
             host: host.to_owned(),
@@ -52,7 +52,7 @@ impl Leader {
             && lease.metadata.namespace.as_deref() == Some(&self.namespace)
     }
 
-    /// Takes note of a Lease that the watch showed.
+    /// Handles a Lease that the watch showed.
     pub fn saw(&self, change: &Change<Lease>, now: Instant) -> Option<Turn> {
         let (Change::Added(lease) | Change::Updated(_, lease) | Change::Removed(lease)) = change;
         if !self.is_watched(lease) {

@@ -1,13 +1,13 @@
-//! The built-in stand-in for HAMi's scheduler: `headroom extender`, a process of its own that nothing else imports.
+//! The built-in replacement for HAMi's scheduler: `headroom extender`, a process of its own.
 //!
-//! In: HAMi's command-line flags, its device file, `KUBECONFIG`, and what kube-scheduler asks over HTTP. Out: the calls to
-//! the API server that HAMi v2.10 makes for the same question, in the same order and through the same kind of
-//! client-side limit, and the annotations that its device plugin reads. It must never wait on purpose: where it is
-//! slow, it is slow because of the limit, the node lock or the API server, as HAMi is.
+//! In: HAMi's command-line flags, its device file, `KUBECONFIG`, and kube-scheduler's questions over HTTP. Out: the calls to
+//! the API server that HAMi v2.10 makes for the same question, in the same order and under the same kind of client limit,
+//! and the annotations that its device plugin reads. It must never wait on purpose: only the client limit, the node lock and
+//! the API server make it slow, as they do HAMi.
 //!
-//! Only NVIDIA cards in shared mode are served. Left out: MIG (such cards count as unhealthy), the cards of other
-//! vendors (their handshakes are made, since they are one of HAMi's start-up costs), the admission webhook, TLS, and the
-//! leader label on HAMi's own pods.
+//! It serves only NVIDIA cards in shared mode. It does not have MIG (such cards count as unhealthy), cards of other vendors
+//! (but it makes their handshakes, which are part of HAMi's start-up costs), the admission webhook, TLS, and the leader label
+//! on HAMi's own pods.
 //!
 //! | concern | module |
 //! |---|---|
@@ -19,7 +19,7 @@
 //! | cards, their annotations, what is reserved | [`cards`], [`pod_devices`], [`accounts`], [`quota`] |
 //! | choosing cards and nodes | [`fit`], [`topology`], [`policy`], [`score`] |
 //! | the two questions of kube-scheduler | [`filter`], [`bind`], [`node_lock`], [`wire`], [`http`] |
-//! | what it tells the world | [`correlator`], [`events`], [`metrics`] |
+//! | events and metrics | [`correlator`], [`events`], [`metrics`] |
 
 mod accounts;
 mod api;

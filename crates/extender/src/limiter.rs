@@ -1,14 +1,14 @@
-//! The client-side limit: a token bucket with client-go's semantics (golang.org/x/time/rate).
+//! The client limit: a token bucket with client-go's semantics (golang.org/x/time/rate).
 //!
-//! In: a rate and a burst. Out: a wait before each call. One bucket serves every caller of the process; callers take their
-//! turn in the order in which they asked, because each reserves a token that does not exist yet and sleeps until it does.
+//! In: a rate and a burst. Out: a wait before each call. One bucket serves all callers of the process. They are served in the
+//! order in which they asked, because each reserves a token of the future and sleeps until it exists.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::api::lock;
 
-/// Tokens at an instant. Below zero means that callers are already waiting for tokens to come.
+/// Tokens at an instant. Below zero, callers are already waiting for tokens.
 #[derive(Debug)]
 pub struct Bucket {
     per_sec: f64,
@@ -35,7 +35,7 @@ impl Bucket {
         self.at = now.max(self.at);
     }
 
-    /// Reserves a token and says how long until it is there.
+    /// Reserves a token and says how long it takes until that exists.
     pub fn reserve(&mut self, now: Instant) -> Duration {
         self.refill(now);
         self.tokens -= 1.0;
@@ -62,7 +62,7 @@ impl Bucket {
 pub struct Limiter(Option<Mutex<Bucket>>);
 
 impl Limiter {
-    /// `qps` 0 means client-go's default (5 a second, 10 at once); below 0 means no limit.
+    /// `qps` 0 means client-go's default (5 per second, 10 at once); below 0 means no limit.
     ///
     /// # Errors
     /// A rate without a burst would never let a call pass.

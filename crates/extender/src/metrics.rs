@@ -1,5 +1,5 @@
-//! `/metrics`: cards, quotas and pods' shares under HAMi's names, in Prometheus' text form. Cards are shown as they were at
-//! the end of the last registration round, as in HAMi.
+//! `/metrics`: cards, quotas and pods' shares under HAMi's names, in Prometheus' text format. As in HAMi, cards are shown as
+//! of the end of the last registration round.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn card_labels<'a>(node: &str, card: &CardUse, extra: &[(&'a str, i32)]) -> Labe
     labels
 }
 
-/// A metric with one sample a card.
+/// A metric with one sample per card.
 struct CardMetric {
     name: &'static str,
     help: &'static str,

@@ -4,11 +4,11 @@
 pub const ASSIGNED_NODE: &str = "hami.io/vgpu-node";
 /// Unix seconds of the filter decision.
 pub const ASSIGNED_TIME: &str = "hami.io/vgpu-time";
-/// Cards the device plugin still has to hand over.
+/// Cards that the device plugin must still hand over.
 pub const TO_ALLOCATE: &str = "hami.io/vgpu-devices-to-allocate";
-/// Cards set aside for the pod; reservations are rebuilt from it.
+/// Cards reserved for the pod. Reservations are restored from it.
 pub const ALLOCATED: &str = "hami.io/vgpu-devices-allocated";
-/// `allocating` from bind on; the device plugin makes it `success` or `failed`.
+/// `allocating` from the bind on; the device plugin sets it to `success` or `failed`.
 pub const BIND_PHASE: &str = "hami.io/bind-phase";
 /// Unix seconds of the bind.
 pub const BIND_TIME: &str = "hami.io/bind-time";
@@ -38,17 +38,17 @@ pub const NODE_POLICY: &str = "hami.io/node-scheduler-policy";
 pub const GPU_POLICY: &str = "hami.io/gpu-scheduler-policy";
 /// A pod's own weights for scoring cards: `slot=1,core=1,memory=1`.
 pub const SCORING_WEIGHTS: &str = "hami.io/device-scoring-weights";
-/// Card models a pod insists on, comma separated.
+/// Card models that a pod requires, comma separated.
 pub const USE_TYPE: &str = "nvidia.com/use-gputype";
-/// Card models a pod refuses, comma separated.
+/// Card models that a pod refuses, comma separated.
 pub const NO_USE_TYPE: &str = "nvidia.com/nouse-gputype";
-/// Cards a pod insists on, comma separated.
+/// Cards that a pod requires, comma separated.
 pub const USE_UUID: &str = "nvidia.com/use-gpuuuid";
-/// Cards a pod refuses, comma separated.
+/// Cards that a pod refuses, comma separated.
 pub const NO_USE_UUID: &str = "nvidia.com/nouse-gpuuuid";
 /// Whether all of a container's cards must share a NUMA node.
 pub const NUMA_BIND: &str = "nvidia.com/numa-bind";
-/// The sharing mode a pod insists on.
+/// The sharing mode that a pod requires.
 pub const ALLOCATE_MODE: &str = "nvidia.com/vgpu-mode";
 
 /// Marks a member of a pod group, whose bind waits for a contended node lock.

@@ -1,7 +1,7 @@
-//! The node lock: one bind per node at a time, from the bind until the device plugin has handed the cards over.
+//! The node lock: one bind per node at a time, from the bind until the device plugin has handed over the cards.
 //!
-//! In: a node and a pod. Out: the annotation `hami.io/mutex.lock` set or removed, by the calls HAMi makes: three GETs and a
-//! PATCH to take a free lock, which is why a bind costs what it costs. A lock that is too old, or whose pod is gone, is taken
+//! In: a node and a pod. Out: the annotation `hami.io/mutex.lock`, set or removed by the calls that HAMi makes. A free lock
+//! takes three GETs and a PATCH, which are most of a bind's calls. A lock that has expired, or whose pod is gone, is taken
 //! over. The pauses between tries are HAMi's own and happen only after a failed call.
 
 use std::collections::HashMap;
@@ -16,7 +16,8 @@ use super::api::{CallError, Calls, lock};
 use super::names;
 use super::request::annotation;
 
-/// Tries of one change to the lock, and the pauses after the first four: 100 ms, doubling, up to half as long again (HAMi's).
+/// How often a change of the lock is tried, and the pauses after the first four tries: 100 ms, doubled each time, and
+/// lengthened by up to a half at random (HAMi's values).
 const TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_JITTER: f64 = 0.5;
@@ -29,7 +30,7 @@ pub enum LockError {
     Contended {
         /// The node.
         node: String,
-        /// Seen at once, or only when it was to be set.
+        /// Whether that was seen at once, or only when the lock was set.
         how: String,
     },
     /// A call failed.
@@ -69,7 +70,7 @@ impl Holder<'_> {
     }
 }
 
-/// When the lock was taken, and by whom; an old form has no holder.
+/// When the lock was taken, and by whom. The old form has no holder.
 fn parse(text: &str) -> Result<(Timestamp, Option<Holder<'_>>), LockError> {
     let time = |stamp: &str| {
         let error = |_| LockError::Unreadable(format!("parsing time {stamp:?}: not RFC 3339"));
@@ -85,7 +86,7 @@ fn parse(text: &str) -> Result<(Timestamp, Option<Holder<'_>>), LockError> {
     }
 }
 
-/// A duration as Go writes one of whole seconds, e.g. `5m0s`.
+/// A duration of whole seconds as Go writes it, e.g. `5m0s`.
 fn go_duration(duration: Duration) -> String {
     let secs = duration.as_secs();
     match (secs / 3600, secs / 60 % 60, secs % 60) {
@@ -104,7 +105,7 @@ pub struct NodeLocks {
 }
 
 impl NodeLocks {
-    /// `timeout`: the age at which a lock may be taken over.
+    /// `timeout` is the age at which a lock may be taken over.
     pub fn new(timeout: Duration) -> Self {
         Self {
             timeout,

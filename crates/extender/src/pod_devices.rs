@@ -1,4 +1,4 @@
-//! The cards set aside for a pod and their annotation: `UUID,NVIDIA,MiB,cores:` for each card, `;` after each container.
+//! The cards reserved for a pod and their annotation: `UUID,NVIDIA,MiB,cores:` for each card, `;` after each container.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ pub struct Share {
     pub mem_mib: i32,
     /// Cores in percent.
     pub cores: i32,
-    /// Pods' places taken on the card; 0 counts as 1.
+    /// How many pods' places it takes on the card; 0 counts as 1.
     pub slots: i32,
 }
 
@@ -67,8 +67,8 @@ pub fn decode(text: &str) -> Result<Vec<Vec<Share>>, String> {
     text.split(';').map(container).collect()
 }
 
-/// What a pod really takes: init containers run one after the other, so of each card they take the most that any of them
-/// needs; the other containers run at once, so theirs add up; the larger of the two counts.
+/// What a pod really takes of each card. Init containers run one after the other, so the largest of their shares counts. The
+/// other containers run at once, so their shares add up. The larger of the two is taken.
 pub fn collapse(devices: &PodDevices, init_containers: usize) -> PodDevices {
     effective(devices, |card, share, index| {
         if index < init_containers {
@@ -79,7 +79,7 @@ pub fn collapse(devices: &PodDevices, init_containers: usize) -> PodDevices {
     })
 }
 
-/// What a pod takes once its init containers are through.
+/// What a pod takes once its init containers have ended.
 pub fn without_init(devices: &PodDevices, init_containers: usize) -> PodDevices {
     effective(devices, |card, share, index| {
         if index >= init_containers {

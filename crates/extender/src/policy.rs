@@ -1,5 +1,5 @@
-//! The card policies. In: a policy's text and a node's cards. Out: the cards in the order in which [`super::fit`] tries them
-//! backwards. Text that names no policy means spread, as in HAMi.
+//! The card policies. In: a policy's text and a node's cards. Out: the cards in order; [`super::fit`] tries them from the end.
+//! Text that names no policy means spread, as in HAMi.
 
 use std::cmp::Ordering;
 
@@ -7,18 +7,18 @@ use super::cards::CardUse;
 use super::names;
 use super::request::{CardRequest, NO_PERCENT, Weights};
 
-/// Fill cards that are in use already.
+/// Use the most used cards.
 pub const BINPACK: &str = "binpack";
-/// Take the least used cards.
+/// Use the least used cards.
 pub const SPREAD: &str = "spread";
-/// Take cards by their links.
+/// Choose cards by their links.
 pub const TOPOLOGY: &str = "topology-aware";
-/// Take idle cards only.
+/// Use idle cards only.
 pub const MUTEX: &str = "mutex";
 /// Sort by NUMA node.
 pub const NUMA: &str = "numa";
 
-/// Factor on every score (HAMi's).
+/// Factor on every score (HAMi's value).
 pub const SCALE: f32 = 10.0;
 
 /// Whether a comma-separated policy names this one.
@@ -26,8 +26,8 @@ pub fn contains(policy: &str, name: &str) -> bool {
     policy.split(',').any(|part| part.trim() == name)
 }
 
-/// Scores a card: shares, cores and memory in use, each as a part of the whole. A request counts only on a card whose model
-/// is exactly the vendor word; that is how HAMi compares them.
+/// Scores a card: shares, cores and memory in use, each as a part of the whole. The request itself counts only on a card
+/// whose model is exactly the vendor word, since HAMi compares the two.
 #[expect(
     clippy::cast_precision_loss,
     reason = "HAMi scores in 32-bit floats; ties must fall as they do there"
@@ -85,7 +85,7 @@ pub fn sort(cards: &mut [CardUse], policy: &str, numa_bind: bool) {
     });
 }
 
-/// The sort keys that a list of policies names, in its order; spread if it names none.
+/// The sort keys that a list of policies names, in this order; spread if it names none.
 fn chain(policy: &str, numa_bind: bool) -> Vec<&'static str> {
     let mut chain: Vec<&'static str> = Vec::new();
     for part in policy.split(',') {

@@ -1,6 +1,6 @@
 //! Kubernetes quantities as whole numbers, the way HAMi reads them.
 
-/// The quantity's whole value; `None` where it is not plainly a whole number (`0.5`, `100m`) or does not fit.
+/// The quantity's value; `None` if it is not a whole number (`0.5`, `100m`) or is too large.
 pub fn whole(text: &str) -> Option<i64> {
     let text = text.trim();
     let suffix_at = text

@@ -1,5 +1,4 @@
-//! `ResourceQuota` for cards' memory and cores. In: quota objects and what pods take. Out:
-//! whether a pod still fits.
+//! `ResourceQuota` for cards' memory and cores. In: quota objects, and what pods take. Out: whether a pod still fits.
 //!
 //! HAMi enforces `limits.<memory resource>` and `limits.<cores resource>` itself, since the API server cannot know how much
 //! memory a whole card is.
@@ -16,7 +15,7 @@ use super::{names, quantity};
 pub struct Quota {
     /// Taken by pods.
     pub used: i64,
-    /// `None`: no limit.
+    /// The limit; `None` if there is none.
     pub limit: Option<i64>,
 }
 
@@ -30,7 +29,7 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// Knows the two resources that it looks after.
+    /// Quotas of these two resources.
     pub fn new(memory: &str, cores: &str, memory_factor: i32) -> Self {
         Self {
             memory: memory.to_owned(),
@@ -55,7 +54,7 @@ impl Quotas {
         .collect()
     }
 
-    /// Replaces the limits of a quota object by those of its successor; either may be missing.
+    /// Replaces the limits of a quota object's old state by those of its new one. Either may be missing.
     pub fn replace(&mut self, old: Option<&ResourceQuota>, new: Option<&ResourceQuota>) {
         for (quota, keep) in [(old, false), (new, true)] {
             let Some(quota) = quota else { continue };
@@ -68,7 +67,7 @@ impl Quotas {
         }
     }
 
-    /// Counts a pod's devices in (`sign` 1) or out (`sign` -1).
+    /// Adds a pod's devices (`sign` 1) or subtracts them (`sign` -1).
     pub fn count(&mut self, namespace: &str, devices: &PodDevices, sign: i64) {
         let (mem, cores) = totals(devices);
         for (resource, amount) in [(&self.memory, mem), (&self.cores, cores)] {

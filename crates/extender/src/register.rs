@@ -1,8 +1,8 @@
-//! Node registration. In: nodes as watched. Out: handshakes, and the cards that the rest may use.
+//! Node registration. In: nodes as watched. Out: handshakes, and the cards that can be given to pods.
 //!
-//! A round runs when a node comes or goes, when this host is elected, and every 15 s. In it each node is asked about five
-//! vendors; one whose handshake is not under way costs a GET and a PATCH, so that a cluster without handshakes costs ten calls
-//! a node at start. Meanwhile `/filter` waits.
+//! A round runs when a node comes or goes, when this host is elected, and every 15 s. In a round each node is asked about five
+//! vendors. A vendor without a pending handshake costs a GET and a PATCH. So at start a cluster without handshakes costs ten
+//! calls per node. Meanwhile `/filter` waits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ const PERIOD: Duration = Duration::from_secs(15);
 const HANDSHAKE_AGE: SignedDuration = SignedDuration::from_secs(60);
 const DATE_TIME: &str = "%Y-%m-%d %H:%M:%S";
 
-/// What registration knows; filters wait for it.
+/// The state of registration. Filters wait for it.
 #[derive(Debug, Default)]
 pub struct Registration {
     /// A round has ended since this process was last elected.
     pub synced: bool,
     /// Cards in use at the end of the last round, for metrics.
     pub overview: HashMap<String, NodeUse>,
-    /// Number of shares and report of each node when last looked at.
+    /// Each node's number of shares and report, when last read.
     reported: HashMap<String, (i64, Option<String>)>,
 }
 
@@ -109,7 +109,7 @@ async fn register(extender: &Extender, registration: &mut Registration, node: &A
     }
 }
 
-/// Whether a node's cards may be used, and whether their report is to be taken over anew.
+/// Whether a node's cards may be used, and whether its report must be read again.
 async fn check(
     extender: &Extender,
     registration: &mut Registration,
@@ -132,7 +132,7 @@ async fn check(
     verdict
 }
 
-/// Whether a vendor's device plugin still answers (or was asked just now), and whether it was asked just now.
+/// Whether a vendor's device plugin still answers (or was just asked), and whether it was just asked.
 async fn shake(extender: &Extender, node: &Node, handshake: &str) -> (bool, bool) {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let text = annotation(&node.metadata, handshake).unwrap_or_default();
@@ -156,7 +156,7 @@ async fn shake(extender: &Extender, node: &Node, handshake: &str) -> (bool, bool
     (true, true)
 }
 
-/// When a plugin was asked; local time, as HAMi writes it.
+/// When a plugin was asked, in local time, as HAMi writes it.
 fn asked_at(text: &str) -> Option<Zoned> {
     let (_, stamp) = text.split_once('_')?;
     DateTime::strptime(DATE_TIME, stamp)
@@ -187,8 +187,8 @@ async fn withdraw(extender: &Extender, node: &str) {
     }
 }
 
-/// Waits until a round has ended; `false` when the caller gave up first. A caller that gives up during a round is served all
-/// the same once the round has ended: HAMi does not look up while it waits for the lock.
+/// Waits until a round has ended; `false` if the caller gave up before. A caller that gives up during a round is served all
+/// the same after it, since HAMi does not check its caller while it waits for the lock.
 pub async fn wait_synced(
     extender: &Extender,
     gave_up: &tokio_util::sync::CancellationToken,

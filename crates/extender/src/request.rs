@@ -1,4 +1,4 @@
-//! What a pod asks for. In: a pod. Out: a request for cards per container, init containers first, as HAMi counts them.
+//! What a pod asks for. In: a pod. Out: a request for cards for each container, init containers first, as HAMi counts.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use super::device_config::Nvidia;
 use super::{names, quantity};
 
-/// The percentage that stands for "none given".
+/// The percentage that means "none given".
 pub const NO_PERCENT: i32 = 101;
 
 /// What one container asks for.
@@ -20,11 +20,11 @@ pub struct CardRequest {
     pub mem_mib: i32,
     /// Percent of each card's memory, or [`NO_PERCENT`].
     pub mem_percent: i32,
-    /// Percent of each card's cores; 100 asks for the card alone.
+    /// Percent of each card's cores; 100 asks for the whole card.
     pub cores: i32,
 }
 
-/// A request per container, init containers first; `None` where a container asks for no card.
+/// A request for each container, init containers first; `None` for a container that asks for no card.
 pub fn of_pod(pod: &Pod, nvidia: &Nvidia) -> Vec<Option<CardRequest>> {
     let Some(spec) = &pod.spec else {
         return Vec::new();
@@ -35,7 +35,7 @@ pub fn of_pod(pod: &Pod, nvidia: &Nvidia) -> Vec<Option<CardRequest>> {
         .collect()
 }
 
-/// The number of init containers, which come first in all lists by container.
+/// The number of init containers. They come first in all lists by container.
 pub fn init_count(pod: &Pod) -> usize {
     pod.spec
         .as_ref()
@@ -43,7 +43,7 @@ pub fn init_count(pod: &Pod) -> usize {
         .map_or(0, Vec::len)
 }
 
-/// Whether a container other than an init container asks for cards; only then does a bind take the node lock.
+/// Whether a container other than an init container asks for cards. Only then does a bind take the node lock.
 pub fn wants_node_lock(pod: &Pod, nvidia: &Nvidia) -> bool {
     let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
     containers
@@ -100,12 +100,12 @@ pub fn annotation<'a>(
     metadata.annotations.as_ref()?.get(key).map(String::as_str)
 }
 
-/// The card policy in force for a pod: its own, else the process's.
+/// The card policy for a pod: its own, else that of the process.
 pub fn gpu_policy<'a>(pod: &'a Pod, default: &'a str) -> &'a str {
     annotation(&pod.metadata, names::GPU_POLICY).unwrap_or(default)
 }
 
-/// The node policy in force for a pod: its own, else the process's.
+/// The node policy for a pod: its own, else that of the process.
 pub fn node_policy<'a>(pod: &'a Pod, default: &'a str) -> &'a str {
     annotation(&pod.metadata, names::NODE_POLICY).unwrap_or(default)
 }
@@ -127,7 +127,7 @@ pub struct Weights {
     pub memory: i64,
 }
 
-/// A pod's scoring weights, all 1 unless it says otherwise.
+/// A pod's scoring weights; all are 1 by default.
 ///
 /// # Errors
 /// The annotation is not `slot=N,core=N,memory=N` with whole numbers from 0, of which one is above 0.

@@ -1,5 +1,5 @@
-//! Trying a pod on nodes. In: nodes with their cards in use, and a pod's requests. Out: for each node a score and the devices
-//! it would give, or why it does not fit; and which node is best.
+//! Tries a pod on nodes. In: nodes with their cards in use, and a pod's requests. Out: for each node a score and the devices it
+//! would give, or why it does not fit; and which node is best.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,7 +23,7 @@ pub struct Candidate {
     pub devices: PodDevices,
 }
 
-/// What a pod asks for and how it is to be placed.
+/// What a pod asks for, and by which policy.
 pub struct Demand<'a> {
     /// The pod.
     pub pod: &'a Pod,
@@ -59,7 +59,7 @@ fn node_score(cards: &[CardUse]) -> f32 {
 }
 
 impl Demand<'_> {
-    /// Tries the pod on a node: each init container on the node as it is, the others on top of each other.
+    /// Tries the pod on a node: each init container alone, the other containers together.
     ///
     /// # Errors
     /// Why the node does not fit.
@@ -149,7 +149,7 @@ impl Demand<'_> {
         Ok(())
     }
 
-    /// Tries the pod on every node: who fits, in no order that means anything, and why the others do not.
+    /// Tries the pod on every node: the nodes that fit, in any order, and why the others do not fit.
     pub fn try_nodes<'n>(
         &self,
         nodes: impl IntoIterator<Item = &'n NodeUse>,
@@ -167,8 +167,8 @@ impl Demand<'_> {
     }
 }
 
-/// Orders the nodes that fit: the best comes last. Which of several equal ones is best is left to chance, since HAMi tries
-/// nodes side by side and keeps them in the order in which they finish. Text other than spread means binpack.
+/// Sorts the nodes that fit; the best one is last. The order of equal nodes is random, since HAMi tries nodes in parallel and
+/// keeps them in the order in which they finish. Text other than spread means binpack.
 pub fn rank(candidates: &mut [Candidate], node_policy: &str, rng: &mut impl rand::Rng) {
     use rand::seq::SliceRandom as _;
     candidates.shuffle(rng);
@@ -182,7 +182,7 @@ pub fn rank(candidates: &mut [Candidate], node_policy: &str, rng: &mut impl rand
     });
 }
 
-/// Nodes by what their cards lack, for events. Reasons that are not counted by card have no entry.
+/// How many nodes lack what, for events. Reasons that are not counted by card have no entry.
 pub fn failures_by_reason(failed: &HashMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
     let mut by_reason: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (node, reasons) in failed {

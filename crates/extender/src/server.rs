@@ -1,4 +1,4 @@
-//! The process: caches first, then the two listeners. In: the command line. Out: runs until it fails or is told to stop.
+//! The process: it fills the caches, then serves two listeners. In: the command line. It runs until it fails or gets a signal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ use super::quota::Quotas;
 use super::register::{self, Registration};
 use super::{http, metrics};
 
-/// What does not change while the process runs.
+/// Settings that do not change while the process runs.
 #[derive(Debug)]
 pub struct Settings {
     /// Resource names and defaults.
@@ -41,7 +41,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whether a node's labels are the ones asked for.
+    /// Whether a node has the required labels.
     pub fn registers(&self, node: &Node) -> bool {
         let labels = node.metadata.labels.as_ref();
         self.selector
@@ -50,10 +50,10 @@ impl Settings {
     }
 }
 
-/// Everything the process knows.
+/// The state of the process.
 #[derive(Debug)]
 pub struct Extender {
-    /// The command line, digested.
+    /// Settings from the command line.
     pub settings: Settings,
     /// Calls to the API server.
     pub calls: Arc<Calls>,
@@ -63,7 +63,7 @@ pub struct Extender {
     pub pods: Arc<Cache<Pod>>,
     /// Nodes as watched.
     pub nodes: Arc<Cache<Node>>,
-    /// Nodes' cards and what is reserved of them.
+    /// Nodes' cards, and what is reserved of them.
     pub accounts: Mutex<Accounts>,
     /// Locks of nodes.
     pub node_locks: NodeLocks,
@@ -78,7 +78,7 @@ pub struct Extender {
 }
 
 impl Extender {
-    /// Knows nothing yet; must be called within a runtime.
+    /// The state at the start. Must be called within a runtime.
     ///
     /// # Errors
     /// Settings that make no sense, an unreadable device file, or credentials that cannot be used.
@@ -184,7 +184,7 @@ impl Extender {
         }
     }
 
-    /// Starts the watches and waits until all is known.
+    /// Starts the watches and waits until the caches are complete.
     async fn fill_caches(self: &Arc<Self>, args: &Args) -> anyhow::Result<()> {
         let client = || self.calls.unlimited();
         let mut complete = Vec::new();

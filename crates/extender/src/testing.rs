@@ -1,4 +1,4 @@
-//! Objects for the unit tests of this folder.
+//! Objects for unit tests.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! The topology-aware card policy. In: every card that would do, and how well cards are linked. Out: the best set.
+//! The topology-aware card policy. In: all suitable cards, and how well cards are linked. Out: the best set.
 
 use super::cards::PairScores;
 use super::pod_devices::Share;
 
-/// For one card: the one with the worst links, so that well-linked ones stay free. For several: the best-linked set. The first
-/// wins a tie.
+/// For one card: the one with the worst links, so that well-linked cards stay free. For several: the best-linked set. Of equal
+/// ones the first.
 pub fn choose(fitting: Vec<Share>, wanted: usize, links: &PairScores) -> Vec<Share> {
     let score = |from: &Share, to: &Share| {
         links
@@ -51,7 +51,7 @@ pub fn choose(fitting: Vec<Share>, wanted: usize, links: &PairScores) -> Vec<Sha
         .collect()
 }
 
-/// The next choice of as many indices below `of`, in lexicographic order.
+/// The next combination of this many indices below `of`, in lexicographic order.
 fn next_combination(set: &mut [usize], of: usize) -> bool {
     let size = set.len();
     let Some(at) = (0..size).rev().find(|&at| set[at] < of - size + at) else {

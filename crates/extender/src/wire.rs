@@ -13,38 +13,38 @@ pub struct Nodes {
     pub items: Vec<Node>,
 }
 
-/// What `/filter` is asked.
+/// A question to `/filter`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct FilterArgs {
     /// The pod to place.
     pub pod: Option<Pod>,
-    /// Whole nodes, from a caller that does not count on the extender's cache (as Cluster Autoscaler).
+    /// Whole nodes, from a caller that does not use the extender's cache (as Cluster Autoscaler).
     #[serde(default)]
     pub nodes: Option<Nodes>,
-    /// Names of the nodes that are left.
+    /// Names of the remaining nodes.
     #[serde(default)]
     pub node_names: Option<Vec<String>>,
 }
 
-/// What `/filter` answers.
+/// An answer of `/filter`.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct FilterResult {
     /// Whole nodes that fit, for a caller that sent whole nodes.
     pub nodes: Option<Nodes>,
-    /// Names of the nodes that fit: HAMi leaves one.
+    /// Names of the nodes that fit. HAMi returns one.
     pub node_names: Option<Vec<String>>,
     /// Why the others do not fit.
     pub failed_nodes: Option<HashMap<String, String>>,
     /// Not used by HAMi.
     pub failed_and_unresolvable_nodes: Option<HashMap<String, String>>,
-    /// Empty when all is well.
+    /// The error; empty if there is none.
     pub error: String,
 }
 
 impl FilterResult {
-    /// An answer that says only what went wrong.
+    /// An answer with only an error.
     pub fn failed(error: impl Into<String>) -> Self {
         Self {
             error: error.into(),
@@ -53,7 +53,7 @@ impl FilterResult {
     }
 }
 
-/// What `/bind` is asked.
+/// A question to `/bind`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 #[derive(Default)]
@@ -69,11 +69,11 @@ pub struct BindArgs {
     pub node: String,
 }
 
-/// What `/bind` answers.
+/// An answer of `/bind`.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct BindResult {
-    /// Empty when all is well.
+    /// The error; empty if there is none.
     pub error: String,
 }
 

@@ -1,4 +1,4 @@
-//! Brings a cluster up, plays the work on it, observes, and writes the run down.
+//! Brings up a cluster, submits the teams' Jobs to it, observes what happens, and records the run.
 
 pub mod bench;
 pub mod cluster;

@@ -1,5 +1,5 @@
-//! Checks of single values, each error pinned to where the value was written. The bounds are generous: they catch
-//! slips of the keyboard and what would exhaust the machine, not unusual experiments.
+//! Checks single values. An error names the place where the value was written. The bounds are generous: they catch typing
+//! errors and what would exhaust the host, not unusual experiments.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -10,9 +10,9 @@ use super::tree::Node;
 
 /// Timeline compression: below 0.01 a run takes years, above 1e5 an experiment is shorter than an API call.
 pub(super) const COMPRESS: RangeInclusive<f64> = 0.01..=1e5;
-/// A number of like objects, and of all objects of a team.
+/// How many objects of one kind there may be, and how many objects of a team.
 pub(super) const COUNT: RangeInclusive<u32> = 1..=10_000;
-/// Machines: kwok is known to hold some thousands on one host.
+/// Machines. kwok can play some thousands on one host.
 pub(super) const NODES: RangeInclusive<u32> = 1..=5_000;
 /// Cards of a quota: as many as [`NODES`] machines hold.
 pub(super) const QUOTA_CARDS: RangeInclusive<u32> = 0..=5_000 * CARDS_PER_NODE;
@@ -22,13 +22,13 @@ pub(super) const REPEATS: RangeInclusive<u32> = 1..=1_000;
 pub(super) const SECS: RangeInclusive<f64> = 0.001..=604_800.0;
 /// A duration or an instant that may be zero.
 pub(super) const SECS_OR_ZERO: RangeInclusive<f64> = 0.0..=604_800.0;
-/// Run time of an experiment in timeline minutes: up to a year.
+/// Run time of a Job in timeline minutes: up to a year.
 pub(super) const MINUTES: RangeInclusive<f64> = 0.001..=525_600.0;
 /// Submit time in timeline minutes.
 pub(super) const AT_MINUTES: RangeInclusive<f64> = 0.0..=525_600.0;
 /// Think time in timeline minutes.
 pub(super) const THINK_MINUTES: RangeInclusive<f64> = 0.0..=525_600.0;
-/// Requests a second of a client limit.
+/// Calls per second of a client limit.
 pub(super) const QPS: RangeInclusive<f64> = 0.01..=1e5;
 /// Burst of a client limit.
 pub(super) const BURST: RangeInclusive<u32> = 1..=100_000;

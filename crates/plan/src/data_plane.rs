@@ -1,5 +1,5 @@
-//! What happens on a machine between bind and useful work, and between the order to stop and free cards. Nothing of it is
-//! measured: it is played, so that what it does to scheduling can be. Left out, all of it takes no time.
+//! The data plane: the delays on a machine between bind and useful work, and between a pod's end and free cards. They are
+//! simulated, so that their effect on scheduling can be measured. Without settings they take no time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,45 +19,45 @@ const GBIT_PER_SEC: std::ops::RangeInclusive<f64> = 0.001..=10_000.0;
 /// Bits in a byte.
 const BITS: f64 = 8.0;
 
-/// The data plane of an experiment file. Its seconds are the timeline's: divided by `compress` like its minutes.
+/// The data plane of an experiment file. Its seconds are divided by `compress`, as the timeline's minutes are.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct DataPlaneDoc {
     /// For every class of request.
     pub default: PhasesDoc,
-    /// By class of request, e.g. `whole-machine`: what is different for it.
+    /// What differs for a class of request, e.g. `whole-machine`.
     pub classes: IndexMap<String, PhasesDoc>,
 }
 
-/// Phases of a pod on its machine. What is left out takes no time.
+/// Phases of a pod on its machine. A phase that is left out takes no time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct PhasesDoc {
-    /// Size of the image, GB as it is stored in a registry. The first pod of an image on a machine pulls it, those after
-    /// it find it there. A team has one image, and one of its own for each class that has an `image_gb` of its own.
+    /// Size of the image, GB as a registry stores it. The first pod with this image on a machine pulls it; later ones find it
+    /// there. A team has one image, and another one for each class with an `image_gb` of its own.
     pub image_gb: Option<f64>,
     /// How fast a machine pulls and unpacks an image, Gbit/s of its size. One image at a time, as kubelet does it.
     pub pull_gbit_per_sec: Option<f64>,
-    /// From the container's start to CUDA being ready, seconds.
+    /// From the container's start until CUDA is ready, seconds.
     pub cuda_init_secs: Option<f64>,
-    /// From there to the model being loaded, so that useful work begins, seconds.
+    /// From there until the model is loaded and useful work begins, seconds.
     pub model_load_secs: Option<f64>,
-    /// From the order to stop to the process being gone, seconds.
+    /// From the pod's deletion until the process is gone, seconds.
     pub shutdown_secs: Option<f64>,
-    /// From the process being gone, by itself or stopped, to its cards being free, seconds.
+    /// From the end of the process, whatever ended it, until its cards are free, seconds.
     pub release_secs: Option<f64>,
 }
 
 /// The data plane of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DataPlanePlan {
-    /// The seconds below are those of the experiment file divided by this.
+    /// The seconds below are the experiment file's divided by this.
     pub compressed_by: f64,
-    /// By class of request: every class that a team submits.
+    /// The phases of each class of request that a team submits.
     pub classes: BTreeMap<String, DataPlane>,
 }
 
-/// What a pod of one class goes through on its machine, as it is played.
+/// The phases of a pod of one class on its machine, as they are simulated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DataPlane {
     /// Size of the image, GB; 0: no image.
@@ -66,24 +66,24 @@ pub struct DataPlane {
     pub own_image: bool,
     /// Pulling it onto a machine that does not have it.
     pub pull_secs: f64,
-    /// From the container's start to CUDA being ready.
+    /// From the container's start until CUDA is ready.
     pub cuda_init_secs: f64,
     /// From there to useful work.
     pub model_load_secs: f64,
-    /// From the order to stop to the process being gone.
+    /// From the pod's deletion until the process is gone.
     pub shutdown_secs: f64,
-    /// From the process being gone to the cards being free.
+    /// From the end of the process until the cards are free.
     pub release_secs: f64,
 }
 
 impl DataPlanePlan {
-    /// What a pod of `class` goes through.
+    /// The phases of a pod of `class`.
     #[must_use]
     pub fn of(&self, class: &str) -> DataPlane {
         self.classes.get(class).copied().unwrap_or_default()
     }
 
-    /// The longest that a pod holds cards without useful work, in any class, seconds.
+    /// The longest time that a pod of any class holds cards without useful work, seconds.
     #[must_use]
     pub fn longest_secs(&self) -> f64 {
         let each = self.classes.values();
@@ -91,7 +91,7 @@ impl DataPlanePlan {
             .fold(0.0, f64::max)
     }
 
-    /// Its settings in words, a line a class, for `--dry-run`.
+    /// Its settings in words, one line per class, for `--dry-run`.
     pub(super) fn in_words(&self) -> Vec<String> {
         let class = |(name, c): (&String, &DataPlane)| {
             let image = if c.pull_secs > 0.0 {
@@ -115,13 +115,13 @@ impl DataPlane {
         self.cuda_init_secs + self.model_load_secs
     }
 
-    /// From the order to stop to free cards, seconds.
+    /// From the pod's deletion until the cards are free, seconds.
     #[must_use]
     pub fn stop_secs(&self) -> f64 {
         self.shutdown_secs + self.release_secs
     }
 
-    /// Name of the image that a pod of `tenant` and `class` needs; `None`: none that takes time to pull.
+    /// Name of the image that a pod of `tenant` and `class` needs; `None` if pulling it takes no time.
     #[must_use]
     pub fn image(&self, tenant: &str, class: &str) -> Option<String> {
         let name = if self.own_image {
@@ -134,7 +134,7 @@ impl DataPlane {
 }
 
 impl DataPlaneDoc {
-    /// The same for each class that is `submitted`, in the run's time, checked; `None` if all of it takes no time.
+    /// The phases of each class in `submitted`, in the run's time, checked. `None` if all of them take no time.
     pub(super) fn resolve(
         &self,
         check: Check<'_>,
@@ -193,7 +193,7 @@ impl PhasesDoc {
         Ok(())
     }
 
-    /// What is set here, and of `default` what is not.
+    /// These settings, and those of `default` for what is not set here.
     fn or(self, default: Self) -> Self {
         Self {
             image_gb: self.image_gb.or(default.image_gb),

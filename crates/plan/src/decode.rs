@@ -1,4 +1,4 @@
-//! Decodes a [`Node`] into a type by serde; an error names the field and where it was written.
+//! Decodes a [`Node`] into a type by serde. An error names the field, and the place where it was written.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub(super) fn decode<T: DeserializeOwned>(node: &Node) -> Result<T, PlanError> {
     })
 }
 
-/// What serde found wrong; path and place are filled in on the way out.
+/// What serde found wrong. Path and place are added on the way out.
 #[derive(Debug)]
 pub(super) struct DecodeError {
     problem: String,
@@ -176,7 +176,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor.visit_newtype_struct(self)
     }
 
-    /// Derived types would take a list for a struct, too.
+    /// A derived type would also accept a list for a struct.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,

@@ -1,4 +1,4 @@
-//! A plan in words, for `--dry-run`.
+//! Describes a plan in words, for `--dry-run`.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{ClientLimit, Plan, QuotaPlan, RoundStart, Stage, TenantPlan, expected_secs, minutes};
 
 impl Plan {
-    /// What the run will do, in lines of text fit for a terminal.
+    /// What the run will do, in lines for a terminal.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut text = String::new();
@@ -16,7 +16,7 @@ impl Plan {
         text
     }
 
-    /// What to say beside the compression where no metric was published for it.
+    /// A note beside the compression if nothing was published for it.
     #[must_use]
     pub fn not_comparable(&self) -> &'static str {
         match (self.quick, self.rescaled) {

@@ -1,4 +1,4 @@
-//! Errors of plans: one line each, naming where, what and what would be right.
+//! Errors of plans. Each is one line that says where, what is wrong, and what would be right.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A place without lines: an option, or a file as a whole.
+    /// A place without lines: an option, or a whole file.
     #[must_use]
     pub fn whole(source: &str) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why no plan could be made. Each is a usage error: nothing has been started.
+/// Why no plan could be made. Each is a usage error, and nothing has been started.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The file could not be read.
@@ -48,7 +48,7 @@ pub enum PlanError {
         /// What was wrong with it, in words.
         why: String,
     },
-    /// The file is not the YAML that it should be.
+    /// The file is not valid YAML.
     #[error("{at}: {problem}")]
     Syntax {
         /// Where.
@@ -66,7 +66,7 @@ pub enum PlanError {
         /// What was wrong, and what would be right.
         problem: String,
     },
-    /// A name that nothing has.
+    /// Nothing has this name.
     #[error("no {kind} named {name:?}{}", suggestion(name, accepted))]
     Unknown {
         /// What was looked for, e.g. `experiment`.
@@ -79,7 +79,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// An unknown name, with what would be right.
+    /// The error for an unknown name, with the accepted ones.
     pub(super) fn unknown<S: AsRef<str>>(
         kind: &'static str,
         name: &str,
@@ -96,7 +96,7 @@ impl PlanError {
     }
 }
 
-/// An option says which field is meant by itself.
+/// The place, and the field unless the place is an option, which says it already.
 fn where_of(at: &Place, field: &str) -> String {
     if at.line == 0 && at.source.starts_with("--") {
         at.to_string()
@@ -122,7 +122,7 @@ pub(super) fn suggestion<S: AsRef<str>>(name: &str, accepted: &[S]) -> String {
     }
 }
 
-/// A user's text made fit for one line of a message: no control characters, no more than 60 characters.
+/// A user's text, shortened for one line of a message: no control characters, and at most 60 characters.
 pub(super) fn shorten(text: &str) -> String {
     const MOST: usize = 60;
     let mut short: String = text.chars().take(MOST).collect();

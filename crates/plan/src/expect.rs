@@ -23,7 +23,6 @@ pub struct Expect {
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// Which metric.
-    #[serde(alias = "figure")]
     pub metric: Metric,
     /// Arm it was published for; `None`: every arm.
     #[serde(default)]
@@ -131,7 +130,6 @@ pub struct Requests {
 #[serde(deny_unknown_fields)]
 pub struct MetricRef {
     /// Which metric.
-    #[serde(alias = "figure")]
     pub metric: Metric,
     /// Team; left out for a metric of the whole run.
     #[serde(default)]

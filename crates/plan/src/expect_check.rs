@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::Check;
-use super::error::{PlanError, suggestion};
+use super::error::PlanError;
 use super::expect::{Metric, Predicate};
 use super::experiment::Experiment;
-use super::metric::{JUDGED_IDS, Use};
+use super::metric::Use;
 
 /// The classes of request that each team submits in any arm.
 pub(super) type Classes = BTreeMap<String, BTreeSet<String>>;
@@ -100,10 +100,7 @@ impl Names<'_> {
         metric: Option<Metric>,
     ) -> Result<(), PlanError> {
         if let Some(metric) = metric.filter(|m| m.row().used != Use::Judge) {
-            let problem = format!(
-                "{metric} is not for expect{}",
-                suggestion(metric.id(), JUDGED_IDS)
-            );
+            let problem = format!("{metric} can't be judged (docs/metrics.md says what can)");
             return Err(self.check.wrong(&format!("{path}.metric"), problem));
         }
         if let Some(metric) = metric.filter(|f| f.of_run()) {

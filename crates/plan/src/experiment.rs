@@ -1,4 +1,4 @@
-//! Experiments by name or file, and their arms.
+//! Loads experiments by name or from a file, and makes the plans of their arms.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,17 @@ use super::expect::{Expect, Metric, Published, Shape};
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::host::Host;
+use super::old::{Hint, modernise};
 use super::overrides::{Overrides, options};
 use super::tree::{self, Node};
 use super::{Plan, decode, minutes, resolve, run_secs, source};
 
-/// An experiment whose file, with each of its arms, has been checked.
+/// An experiment. Its file has been checked, with each of its arms.
 #[derive(Debug, Clone)]
 pub struct Experiment {
     /// Name, e.g. `regimes`.
     pub name: String,
-    /// One line that says what it asks.
+    /// The question it answers, in one line.
     pub title: String,
     /// What it does and why; may be empty.
     pub description: String,
@@ -25,15 +26,17 @@ pub struct Experiment {
     pub arms: Vec<Arm>,
     /// Runs of each arm, unless an arm or `--repeat` says otherwise.
     pub repeats: u32,
-    /// Its regimes: the groups of teams that can be run alone.
+    /// Its regimes: groups of teams that can run alone.
     pub regimes: Vec<String>,
-    /// The regime it is restricted to, if it was loaded by the name of one.
+    /// The regime it is restricted to, if it was loaded by that name.
     pub regime: Option<String>,
-    /// Published metrics, and the shape that must hold.
+    /// Published values, and the claims that must hold.
     pub expect: Expect,
-    /// What it says about the command that runs it.
+    /// Its settings for the command that runs it.
     pub host: Host,
-    /// The file as errors name it.
+    /// Words of an older headroom that its file uses.
+    pub hints: Vec<Hint>,
+    /// The file's name in errors.
     source: String,
     tree: Node,
 }
@@ -43,20 +46,20 @@ pub struct Experiment {
 pub struct Arm {
     /// Name, e.g. `default`.
     pub name: String,
-    /// What is different in it, in a sentence; may be empty.
+    /// What differs in it, in a sentence; may be empty.
     pub description: String,
-    /// It runs only when it is asked for by name.
+    /// True if it runs only when `--arm` names it.
     pub on_request: bool,
     changes: Option<Node>,
 }
 
-/// Name and title of every embedded experiment, in the order they are listed.
+/// Name and title of every embedded experiment, in their order.
 #[must_use]
 pub fn names() -> Vec<(String, String)> {
     embedded().map(|e| (e.name, e.title)).collect()
 }
 
-/// Restarts an hour of a cluster left running, as published; `None` if no embedded experiment has the metric.
+/// Published restarts per hour of an idle cluster; `None` if no embedded experiment has them.
 #[must_use]
 pub fn published_restarts_per_hour() -> Option<f64> {
     let mut published = embedded().flat_map(|e| e.expect.published);
@@ -64,19 +67,19 @@ pub fn published_restarts_per_hour() -> Option<f64> {
     found.map(|p| p.value)
 }
 
-/// Every embedded experiment, in the order they are listed. Each is parsed and checked when it is reached.
+/// Every embedded experiment, in their order. Each is parsed and checked when it is reached.
 pub fn embedded() -> impl Iterator<Item = Experiment> {
     source::EXPERIMENTS
         .iter()
         .filter_map(|(name, text)| Experiment::from_text(name, text).ok())
 }
 
-/// Loads the embedded experiment of that name, the one that has a regime of that name (restricted to it), or the file
-/// at that path (what has a `/` or ends in `.yaml` or `.yml`).
+/// Loads an experiment: the embedded one of that name, the one with a regime of that name (restricted to it), or the file at
+/// that path (a name with a `/`, or ending in `.yaml` or `.yml`).
 ///
 /// # Errors
 ///
-/// If there is none, if the file cannot be read, or if anything in it is wrong in any of its arms.
+/// There is none, the file cannot be read, or something in it is wrong in one of its arms.
 pub fn load(name_or_path: &str) -> Result<Experiment, PlanError> {
     match source::experiment(name_or_path) {
         Ok((name, text)) => Experiment::from_text(&name, &text),
@@ -96,12 +99,12 @@ pub fn load(name_or_path: &str) -> Result<Experiment, PlanError> {
     }
 }
 
-/// The plans of the chosen arms, in the order the arms run. With `--nodes`, arms about a number of machines of their own
+/// The plans of the chosen arms, in the order in which they run. With `--nodes`, arms that set their own number of machines
 /// are left out.
 ///
 /// # Errors
 ///
-/// If an option's value is wrong, by itself or for this experiment.
+/// An option's value is wrong, by itself or for this experiment.
 pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>, PlanError> {
     for name in &overrides.arms {
         if !experiment.arms.iter().any(|arm| arm.name == *name) {
@@ -155,7 +158,7 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
 }
 
 impl Arm {
-    /// Whether it says how large the cluster is.
+    /// Whether the arm sets the cluster's size.
     fn has_own_size(&self) -> bool {
         let cluster = self.changes.as_ref().and_then(|c| c.get("cluster"));
         cluster.is_some_and(|cluster| cluster.get("resize_to").is_some())
@@ -163,9 +166,10 @@ impl Arm {
 }
 
 impl Experiment {
-    /// Parses and checks an experiment. `source` is how errors name it.
+    /// Parses and checks an experiment. `source` is its name in errors.
     pub(super) fn from_text(source: &str, text: &str) -> Result<Self, PlanError> {
-        let tree = tree::parse(source, text)?;
+        let mut tree = tree::parse(source, text)?;
+        let hints = modernise(&mut tree);
         let doc: Document = decode::decode(&tree)?;
         let check = Check { tree: &tree };
         check.name("name", &doc.name)?;
@@ -184,6 +188,7 @@ impl Experiment {
             regime: None,
             expect: doc.expect.clone(),
             host: doc.host.clone().beside(source::folder(source)),
+            hints,
             source: source.to_owned(),
             arms,
             tree,
@@ -203,7 +208,7 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The error that what the file says in `field` is wrong.
+    /// The error that the file's `field` is wrong.
     #[must_use]
     pub fn wrong(&self, field: &str, problem: String) -> PlanError {
         Check { tree: &self.tree }.wrong(field, problem)
@@ -247,8 +252,8 @@ impl Experiment {
         Ok(plan)
     }
 
-    /// What can be expected of these plans of it. Values were published at the experiment's own size; at another
-    /// compression of time nothing was, for the control plane's share is another there.
+    /// What can be expected of these plans. Values were published for the experiment's own size. At another compression
+    /// nothing was published, since the control plane's share of the time is different there.
     #[must_use]
     pub fn expected(&self, plans: &[Plan], overrides: &Overrides) -> Expect {
         if plans.iter().any(|plan| plan.rescaled) {
@@ -280,7 +285,7 @@ impl Experiment {
     }
 }
 
-/// What was published for every arm, for those without a data plane: there was none where it was measured.
+/// What was published for every arm, without the arms with a data plane: the published measurements had none.
 fn without_data_plane(published: Vec<Published>, plans: &[Plan]) -> Vec<Published> {
     let plain = || plans.iter().filter(|plan| plan.data_plane.is_none());
     let each = |p: Published| match p.arm {
@@ -295,7 +300,7 @@ fn without_data_plane(published: Vec<Published>, plans: &[Plan]) -> Vec<Publishe
     published.into_iter().flat_map(each).collect()
 }
 
-/// The arms of a document; one without changes if it names none.
+/// The arms of a document. If it names none, there is one without changes.
 fn arms(doc: &Document, check: Check<'_>) -> Result<Vec<Arm>, PlanError> {
     let mut arms: Vec<Arm> = Vec::new();
     for (name, arm) in &doc.arms {

@@ -1,6 +1,6 @@
 //! The experiment file: one format for every experiment. `schemas/experiment.schema.json` is generated from here.
 //!
-//! Precedence of every setting: command-line option, arm, file, the default that stands here.
+//! A command-line option goes before the arm, the arm before the file, the file before the default given here.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -13,43 +13,43 @@ use super::stalls::StallsDoc;
 use super::value::{Count, Limits, QuotaCards, RequestShape, RunTime};
 use super::{ClearerPlan, ClientLimit, Policy, Preempt, QuotaUnit};
 
-/// An experiment: a cluster, the teams on it and their work, arms that differ in named settings, and what is expected.
+/// An experiment: a cluster, its teams and what they submit, arms that differ in named settings, and what is expected.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {
     /// Name, as in `headroom bench NAME`: 1 to 40 of a-z, 0-9 and '-'.
     pub name: String,
-    /// One line that says what it asks.
+    /// The question it answers, in one line.
     pub title: String,
     /// What it does and why, in a few sentences.
     #[serde(default)]
     pub description: String,
-    /// Which programs run it, where its files go, what is left behind.
+    /// Which programs run it, where its files go, and what is left behind.
     #[serde(default)]
     pub host: Host,
-    /// Timeline minutes, and a data plane's seconds, are divided by this. Default: the timeline's `time_compression`; 1
-    /// where there is only a data plane.
+    /// Timeline minutes, and a data plane's seconds, are divided by this. Default: the timeline's `time_compression`; 1 if
+    /// there is only a data plane.
     #[serde(default)]
     pub compress: Option<f64>,
-    /// Seed of every random choice.
+    /// Seed of all random choices.
     #[serde(default = "one_u64")]
     pub seed: u64,
     /// Runs of each arm, interleaved.
     #[serde(default = "one_u32")]
     pub repeats: u32,
-    /// Instead of `repeats`: go round the arms for this many seconds, each run on a cluster of its own, and count restarts
-    /// over time. No run is begun that would not end in time. Default: off.
+    /// Instead of `repeats`: run the arms in turn for this many seconds, each run on a cluster of its own, and count restarts
+    /// over time. A run that would not end in time is not begun. Default: off.
     #[serde(default)]
     pub soak_secs: Option<f64>,
     /// The run ends this many seconds after the clock starts. Default: when all work is done.
     #[serde(default)]
     pub observe_secs: Option<f64>,
-    /// The observation goes on this many seconds after all awaited work is done, to see what became of the work that it
-    /// displaced; `observe_secs` ends it all the same.
+    /// The observation goes on this many seconds after all awaited work is done, to see what became of evicted work.
+    /// `observe_secs` ends it all the same.
     #[serde(default)]
     pub linger_secs: f64,
-    /// Work unfinished this many seconds after the clock started is given up. Default: 3 times the ideal of the slowest
-    /// team plus 600.
+    /// The run gives up this many seconds after the clock started, even if work is unfinished. Default: 3 times the ideal
+    /// makespan of the slowest team plus 600.
     #[serde(default)]
     pub give_up_secs: Option<f64>,
     /// Shape of the fake cluster.
@@ -70,7 +70,7 @@ pub(super) struct Document {
     /// What kwok plays on the fake machines.
     #[serde(default)]
     pub hardware: HardwareDoc,
-    /// What pods go through between bind and useful work, and between the order to stop and free cards. Default: nothing.
+    /// The delays of pods between bind and useful work, and between their end and free cards. Default: none.
     #[serde(default)]
     pub data_plane: Option<DataPlaneDoc>,
     /// The node clearer beside the run. Default: none.
@@ -79,12 +79,12 @@ pub(super) struct Document {
     /// Stalls of the cluster's storage. Default: none.
     #[serde(default)]
     pub stalls: Option<StallsDoc>,
-    /// The teams by name, in the order they are displayed; each background team is bound before the next is submitted.
+    /// The teams by name, in the order in which they are shown. Each background team is bound before the next is submitted.
     pub tenants: IndexMap<String, TenantDoc>,
-    /// Arms by name, in the order they run. Default: one arm, `default`, without changes.
+    /// Arms by name, in the order in which they run. Default: one arm, `default`, without changes.
     #[serde(default)]
     pub arms: IndexMap<String, ArmDoc>,
-    /// Published metrics, and the shape that must hold.
+    /// Published values, and the claims that must hold.
     #[serde(default)]
     pub expect: Expect,
 }
@@ -101,7 +101,7 @@ fn yes() -> bool {
     true
 }
 
-/// Shape of the fake cluster: so many machines, or groups of them.
+/// The machines of the fake cluster: a number, or groups of them.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ClusterDoc {
@@ -110,7 +110,7 @@ pub(super) struct ClusterDoc {
     /// Groups of machines by name.
     pub groups: Option<IndexMap<String, GroupDoc>>,
     /// Scale the whole experiment to this many machines, as `--nodes` does: groups, and counts, quotas and rates of the
-    /// teams, except where `scale: false` stands.
+    /// teams, except those with `scale: false`.
     pub resize_to: Option<u32>,
 }
 
@@ -135,7 +135,7 @@ pub(super) struct HamiDoc {
     pub gpu_policy: Policy,
     /// `--kube-qps` and `--kube-burst`: `raised` (100/200), `hami-default` (5/10), or both numbers.
     pub limits: Limits,
-    /// Whether nodes are born with the handshake annotations that keep HAMi's start-up storm away.
+    /// Whether nodes are created with handshake annotations, which avoid HAMi's burst of calls at its start.
     pub stamp_handshake: bool,
 }
 
@@ -178,7 +178,7 @@ impl Default for KueueDoc {
 pub(super) struct SchedulerDoc {
     /// `clientConnection`. Default: 50/100, kube-scheduler's own.
     pub limits: ClientLimit,
-    /// Whether it holds a Lease and exits when it loses it, as HAMi's chart has it.
+    /// Whether it holds a Lease and exits when it loses it, as in HAMi's chart.
     pub leader_elect: bool,
 }
 
@@ -221,14 +221,14 @@ pub(super) struct HardwareDoc {
     pub device_plugin_delay_secs: f64,
 }
 
-/// A team. With a quota its work goes through Kueue, one Job of one pod an experiment; without, it is bare pods.
+/// A team. With a quota it submits Jobs of one pod each, which Kueue admits. Without a quota it submits bare pods.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TenantDoc {
-    /// The regime it belongs to: `headroom bench REGIME` runs the teams of one regime and those of none.
+    /// The regime it belongs to. `headroom bench REGIME` runs the teams of that regime and those without one.
     #[serde(default)]
     pub regime: Option<String>,
-    /// The group whose machines are its own. Default: any machine.
+    /// The group of machines it uses. Default: any machine.
     #[serde(default)]
     pub group: Option<String>,
     /// Its ClusterQueue. Default: none, its pods bypass Kueue.
@@ -237,13 +237,14 @@ pub(super) struct TenantDoc {
     /// Priority of its Jobs.
     #[serde(default)]
     pub priority: i32,
-    /// Cards set aside for it for the whole run (the "reserved" account).
+    /// Cards reserved for it during the whole run (for its reserved card-seconds).
     #[serde(default)]
     pub reserved_cards: Option<u32>,
-    /// A team that only fills the cluster: submitted and bound before the clock starts, not waited for at the end.
+    /// A team that only fills the cluster. Its work is submitted and bound before the clock starts, and not awaited at the
+    /// end.
     #[serde(default)]
     pub background: bool,
-    /// Whether the run goes on until its work is done. Background teams are never waited for.
+    /// Whether the run goes on until its work is done. Background teams are never awaited.
     #[serde(default = "yes")]
     pub awaited: bool,
     /// Whether `--nodes` scales its quota, counts and rates.
@@ -258,7 +259,7 @@ pub(super) struct TenantDoc {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QuotaDoc {
-    /// `nominalQuota` in cards (or in their memory, by `kueue.quota_unit`); `rest`: what the other teams leave of its
+    /// `nominalQuota` in cards (or in their memory, by `kueue.quota_unit`). `rest` is what the other teams leave of its
     /// group's cards.
     pub cards: QuotaCards,
     /// `cohortName`. Default: no borrowing or lending.
@@ -278,11 +279,11 @@ pub(super) struct QuotaDoc {
     pub within_cluster_queue: Preempt,
 }
 
-/// A part of a team's work.
+/// A part of what a team submits.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Phase {
-    /// A timeline: the name of an embedded one, or a path (from the experiment file's folder).
+    /// A timeline: the name of an embedded one, or a path, relative to the experiment file's folder.
     Timeline(String),
     /// Requests submitted at one instant.
     Burst(Burst),
@@ -300,7 +301,7 @@ pub(super) struct Burst {
     /// When, seconds after the clock starts.
     #[serde(default)]
     pub at_secs: f64,
-    /// Submit in turn: the first of each, the second of each, and so on.
+    /// Submit in turn: first one of each group, then the second of each, and so on.
     #[serde(default)]
     pub interleave: bool,
     /// What is submitted.
@@ -311,7 +312,7 @@ fn burst() -> String {
     "burst".to_owned()
 }
 
-/// A number of like requests.
+/// A number of equal requests.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Requests {
@@ -359,12 +360,12 @@ fn stream() -> String {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ArmDoc {
-    /// What is different, in a sentence.
+    /// What differs, in a sentence.
     pub description: String,
     /// Run it only when `--arm` names it.
     pub on_request: bool,
-    /// Any part of the document but `name`, `title`, `description`, `arms` and `expect`. Mappings are merged, null removes,
-    /// everything else (lists too) replaces.
+    /// Any part of the document except `name`, `title`, `description`, `arms` and `expect`. Mappings are merged, null removes
+    /// a key, and everything else (lists too) replaces the value.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub changes: Option<serde::de::IgnoredAny>,
 }

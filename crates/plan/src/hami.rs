@@ -1,14 +1,14 @@
-//! Which HAMi runs: said in every header, table and file.
+//! Which HAMi ran. Every header, table and file names it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which HAMi scheduler ran under a session.
+/// Which HAMi scheduler ran in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HamiSource {
     /// `binary`, `image` or `builtin`.
     pub source: HamiKind,
-    /// Version as it reports itself; `unknown` when it reports none.
+    /// The version it reports; `unknown` if it reports none.
     pub version: String,
     /// SHA-256 of the program, hex.
     pub sha256: String,

@@ -1,20 +1,20 @@
-//! What an experiment file says about the command that runs it: programs, folders, what is left behind.
+//! Settings of an experiment file for the command that runs it: programs, folders, what is left behind.
 
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Settings of the command rather than of what it measures. Each is an option of `headroom bench`, too, which goes before.
+/// Settings of the command, and not of what it measures. Each is also an option of `headroom bench`, which goes first.
 ///
-/// Paths start at the experiment file's folder. Recorded, merged, in each run's `run.json`.
+/// Paths are relative to the experiment file's folder. Each run's `run.json` has the merged settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Host {
     /// `--hami`: `auto`, `builtin`, `image` with `:TAG` or `@DIGEST`, or a program's path (with a `/`). Default: `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hami: Option<String>,
-    /// `--registry`: registry to pull HAMi's image from. Default: where it is published.
+    /// `--registry`: registry to pull HAMi's image from. Default: the one where it is published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry: Option<String>,
     /// `--cache`: folder for built components, live clusters and HAMi binaries. Default: `~/.cache/headroom`.
@@ -26,12 +26,12 @@ pub struct Host {
     /// `--out`: folder of the session. Default: `runs/<UTC time>-<experiment>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub out: Option<PathBuf>,
-    /// `--keep`: leave the last run's cluster up, to look into.
+    /// `--keep`: leave the last run's cluster up.
     pub keep: bool,
 }
 
 impl Host {
-    /// These settings, and those of `other` where these say nothing.
+    /// These settings, and those of `other` for what is not set here.
     #[must_use]
     pub fn or(self, other: &Self) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Host {
         }
     }
 
-    /// The same with every path starting at `folder`.
+    /// The same with every path relative to `folder`.
     pub(super) fn beside(self, folder: &Path) -> Self {
         let at = |path: PathBuf| folder.join(path);
         let hami = self.hami.map(|hami| {

@@ -1,7 +1,7 @@
-//! What a run will do, checked before anything starts.
+//! Says what a run will do, and checks that before anything starts.
 //!
-//! In: an experiment file, a timeline file, command-line overrides. Out: a [`Plan`] for each run (one arm), and
-//! errors that name file, line, field and the accepted values. Never touches a cluster, a clock or the network.
+//! In: an experiment file, a timeline file, command-line options. Out: a [`Plan`] for each arm, or an error that names file,
+//! line, field and the accepted values. It never touches a cluster, a clock or the network.
 
 mod check;
 mod clearer;
@@ -18,6 +18,7 @@ mod file;
 mod hami;
 mod host;
 pub mod metric;
+mod old;
 mod order;
 mod overrides;
 mod quotas;
@@ -47,6 +48,7 @@ pub use expected::{expected_secs, minutes, run_secs};
 pub use experiment::{Arm, Experiment, embedded, load, names, plans, published_restarts_per_hour};
 pub use hami::{HamiKind, HamiSource};
 pub use host::Host;
+pub use old::Hint;
 pub use order::Order;
 pub use overrides::{Overrides, QUICK_COMPRESS};
 pub use schedule::Capacity;
@@ -59,9 +61,9 @@ pub const CARDS_PER_NODE: u32 = 8;
 /// Memory of one fake card in MiB, as HAMi's device plugin registers an RTX 4090.
 pub const CARD_MEMORY_MIB: u32 = 24_564;
 
-/// One run's merged settings: the experiment file, its arm and the command line, after validation.
+/// One run's settings: the experiment file, its arm and the command line, merged and checked.
 ///
-/// Recorded whole in each run's `run.json`; everything downstream reads settings from here only.
+/// Each run's `run.json` has all of it. Everything later reads settings from here only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Name of the experiment, e.g. `regimes`.
@@ -70,19 +72,19 @@ pub struct Plan {
     pub arm: String,
     /// Timeline minutes are divided by this: at 120, one minute takes 0.5 s.
     pub compress: f64,
-    /// True when `--quick` chose the compression: metrics are a first look only.
+    /// True if `--quick` chose the compression: the results are only a first look.
     pub quick: bool,
-    /// True when an option chose another compression than the experiment's own: nothing was published for it.
+    /// True if an option chose another compression than the experiment's own. Nothing was published for it.
     #[serde(default)]
     pub rescaled: bool,
-    /// Seed of every random choice in the run.
+    /// Seed of all random choices in the run.
     pub seed: u64,
     /// Runs of this arm in a session.
     pub repeats: u32,
-    /// Instead, the session goes round its arms for this many seconds (`--soak`).
+    /// Instead of repeats: the session runs its arms in turn for this many seconds (`--soak`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak_secs: Option<f64>,
-    /// Shape of the fake cluster.
+    /// The machines of the fake cluster.
     pub cluster: ClusterPlan,
     /// HAMi's policies and limits.
     pub hami: HamiPlan,
@@ -94,29 +96,29 @@ pub struct Plan {
     pub controller_manager: ControllerManagerPlan,
     /// What kwok plays on the fake machines.
     pub hardware: HardwarePlan,
-    /// What pods go through between bind and useful work, and between the order to stop and free cards; `None`: nothing.
+    /// The delays of pods between bind and useful work, and between their end and free cards; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_plane: Option<DataPlanePlan>,
-    /// The node clearer beside the run; `None`: none.
+    /// The node clearer beside the run, if there is one.
     #[serde(default)]
     pub clearer: Option<ClearerPlan>,
-    /// Stalls of etcd that the harness brings about, in order.
+    /// Stalls of etcd that the harness causes, in order.
     #[serde(default)]
     pub stalls: Vec<Stall>,
     /// The teams, in display order.
     pub tenants: Vec<TenantPlan>,
-    /// The run ends this many seconds after the clock starts even if work is left; `None`: when all work is done.
+    /// The run ends this many seconds after the clock starts, even if work is left; `None` if it ends when all work is done.
     pub observe_secs: Option<f64>,
     /// The observation goes on this many seconds after all awaited work is done.
     #[serde(default)]
     pub linger_secs: f64,
-    /// Work still unfinished this many seconds after the clock started is given up and reported as unfinished.
+    /// The run gives up this many seconds after the clock started, and reports what is unfinished.
     pub give_up_secs: f64,
 }
 
 impl Plan {
-    /// What a team may use at the same time: its group's machines, and on them the cards of its own quota and of those
-    /// it may borrow.
+    /// What a team may use at the same time: its group's machines, and on them the cards of its own quota and those that it
+    /// may borrow.
     #[must_use]
     pub fn capacity(&self, team: &TenantPlan) -> Capacity {
         let in_group = |g: &&NodeGroup| team.group.as_ref().is_none_or(|own| *own == g.name);
@@ -155,10 +157,10 @@ impl Plan {
     }
 }
 
-/// Shape of the fake cluster: groups of identical machines, named `gpu-00`, `gpu-01`, … in group order.
+/// The machines of the fake cluster: groups of identical ones, named `gpu-00`, `gpu-01`, … in group order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterPlan {
-    /// Groups of machines; a node carries the label `headroom.dev/group: <name>`.
+    /// Groups of machines. A node has the label `headroom.dev/group: <name>`.
     pub groups: Vec<NodeGroup>,
 }
 
@@ -179,23 +181,23 @@ pub struct NodeGroup {
     pub nodes: u32,
 }
 
-/// A Kubernetes client's own rate limit: a token bucket.
+/// A client limit: how many calls a component may make. It is a token bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientLimit {
-    /// Tokens a second.
+    /// Tokens per second.
     pub qps: f64,
     /// Size of the bucket.
     pub burst: u32,
 }
 
-/// Where a pod goes among nodes, or a container among cards, as HAMi names it.
+/// Which node HAMi prefers for a pod, or which card for a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// Prefer the fullest.
+    /// Prefer the fullest one.
     Binpack,
-    /// Prefer the emptiest.
+    /// Prefer the emptiest one.
     Spread,
 }
 
@@ -208,7 +210,7 @@ pub struct HamiPlan {
     pub gpu_policy: Policy,
     /// `--kube-qps` and `--kube-burst`.
     pub limit: ClientLimit,
-    /// Whether nodes are born with the handshake annotations that keep HAMi's start-up storm away.
+    /// Whether nodes are created with handshake annotations, which avoid HAMi's burst of calls at its start.
     pub stamp_handshake: bool,
 }
 
@@ -220,7 +222,7 @@ pub enum QuotaUnit {
     Cards,
     /// GiB of card memory: `gpumem` × cards, by a Kueue resource transformation with `multiplyBy`.
     Memory,
-    /// `gpumem` as it stands in the pod, without `multiplyBy`: one card's memory whatever the number of cards.
+    /// `gpumem` as in the pod, without `multiplyBy`: one card's memory, whatever the number of cards.
     MemoryRaw,
     /// Both cards and memory must fit.
     Both,
@@ -240,7 +242,7 @@ pub struct KueuePlan {
 pub struct SchedulerPlan {
     /// `clientConnection` of kube-scheduler.
     pub limit: ClientLimit,
-    /// Whether kube-scheduler holds a Lease and exits when it loses it, as HAMi's chart has it.
+    /// Whether kube-scheduler holds a Lease and exits when it loses it, as in HAMi's chart.
     pub leader_elect: bool,
 }
 
@@ -258,7 +260,7 @@ pub struct HardwarePlan {
     pub device_plugin_delay_secs: f64,
 }
 
-/// When a ClusterQueue may take quota back by preempting, in Kueue's words.
+/// When a ClusterQueue may take back quota by preemption, in Kueue's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Preempt {
     /// Never.
@@ -287,30 +289,30 @@ pub struct QuotaPlan {
     pub within_cluster_queue: Preempt,
 }
 
-/// A team: a namespace, a LocalQueue, a ClusterQueue, perhaps its own machines, and the work it submits.
+/// A team: a namespace, a LocalQueue, a ClusterQueue, perhaps its own machines, and what it submits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantPlan {
     /// Name of namespace, LocalQueue and ClusterQueue.
     pub name: String,
-    /// Group of machines its ResourceFlavor (or its bare pods' nodeSelector) names; `None`: all machines.
+    /// Group of machines that its ResourceFlavor (or the nodeSelector of its bare pods) names; `None` if it uses all.
     pub group: Option<String>,
-    /// Its ClusterQueue; `None`: its pods are bare and bypass Kueue.
+    /// Its ClusterQueue; `None` if its pods are bare and bypass Kueue.
     pub quota: Option<QuotaPlan>,
     /// `WorkloadPriorityClass` value of its Jobs.
     pub priority: i32,
-    /// Cards set aside for it for the whole run, the "reserved" account; `None`: nothing is set aside.
+    /// Cards reserved for it during the whole run, for its reserved card-seconds; `None` if none are.
     pub reserved_cards: Option<u32>,
-    /// True for a team that only fills the cluster: it is submitted and bound before the clock starts, one such team
-    /// after the other in the order of [`Plan::tenants`], and is not waited for at the end.
+    /// True for a team that only fills the cluster. Its work is submitted and bound before the clock starts, one such team
+    /// after the other in the order of [`Plan::tenants`], and is not awaited at the end.
     pub background: bool,
-    /// Whether the run goes on until its work is done; a background team's is never waited for.
+    /// Whether the run goes on until its work is done. A background team's work is never awaited.
     #[serde(default = "yes")]
     pub awaited: bool,
     /// What it submits. Empty for a team that only owns quota.
     pub stages: Vec<Stage>,
-    /// Makespan of the ideal list schedule (no control plane) on this team's cards, seconds; `None` without stages.
+    /// Makespan of the ideal schedule (without a control plane) on this team's cards, seconds; `None` without stages.
     pub ideal_secs: Option<f64>,
-    /// Published metrics to print beside the measured ones, by metric name, e.g. `makespan_secs`.
+    /// Published values to print beside the measured ones, by metric, e.g. `makespan_secs`.
     pub published: BTreeMap<String, f64>,
 }
 
@@ -319,7 +321,7 @@ fn yes() -> bool {
 }
 
 impl TenantPlan {
-    /// All its groups of experiments, in the order of submission.
+    /// All its groups of Jobs, in the order of submission.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
         self.stages
             .iter()

@@ -1,14 +1,14 @@
-//! What the command line sets in an experiment.
+//! The settings of the command line for an experiment.
 
 use super::tree::{Node, Value};
 use super::{Place, PlanError};
 
-/// What the command line sets. An option goes before the arm, the arm before the file.
+/// The settings of the command line. An option goes before the arm, the arm before the file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides {
     /// `--compress`.
     pub compress: Option<f64>,
-    /// `--timeline`: a name or a path; for every timeline of the experiment.
+    /// `--timeline`: a name or a path. It replaces every timeline of the experiment.
     pub timeline: Option<String>,
     /// `--limits`: `raised` or `hami-default`.
     pub limits: Option<String>,
@@ -24,16 +24,16 @@ pub struct Overrides {
     pub repeat: Option<u32>,
     /// `--soak`, seconds.
     pub soak_secs: Option<f64>,
-    /// `--arm`, any number of times; empty: all but those that run only when asked for.
+    /// `--arm`, any number of times. If empty: all arms, except those that run only when named.
     pub arms: Vec<String>,
-    /// One regime alone; `None`: the experiment's [`super::Experiment::regime`].
+    /// One regime alone; `None` for the experiment's [`super::Experiment::regime`].
     pub regime: Option<String>,
 }
 
-/// Timeline compression of a `--quick` first look.
+/// Timeline compression of `--quick`.
 pub const QUICK_COMPRESS: f64 = 1200.0;
 
-/// The options as changes of the document.
+/// The options, as changes of the document.
 pub(super) fn options(overrides: &Overrides) -> Result<Vec<Node>, PlanError> {
     let text = |v: &String| Value::Text(v.clone());
     let set = [

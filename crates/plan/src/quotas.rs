@@ -1,4 +1,4 @@
-//! The teams' quotas: what each owns, and what Kueue itself would refuse.
+//! Works out the teams' quotas, and refuses what Kueue itself would refuse.
 
 use indexmap::IndexMap;
 
@@ -81,7 +81,7 @@ pub(super) fn quotas(
         .collect()
 }
 
-/// What Kueue itself would refuse.
+/// Refuses what Kueue itself would refuse.
 fn check_quota(check: Check<'_>, name: &str, quota: &QuotaDoc) -> Result<(), PlanError> {
     let path = format!("tenants.{name}.quota");
     if let Some(cohort) = &quota.cohort {
@@ -115,7 +115,7 @@ fn check_quota(check: Check<'_>, name: &str, quota: &QuotaDoc) -> Result<(), Pla
     Ok(())
 }
 
-/// Cards and MiB that one request is charged to its quota.
+/// Cards and MiB of quota that one request takes.
 pub(super) fn charged(unit: QuotaUnit, request: Request) -> (u32, u32) {
     let mib = request.gpumem_mib.unwrap_or(0);
     match unit {

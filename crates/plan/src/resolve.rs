@@ -1,4 +1,4 @@
-//! From a merged document to a [`Plan`]: everything derived is worked out, everything is checked.
+//! Makes a [`Plan`] from a merged document: works out what is derived, and checks everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +21,9 @@ use super::{expected, quotas, schedule};
 pub(super) struct Input<'a> {
     /// The merged document.
     pub doc: &'a Document,
-    /// The same as a tree that knows where each value came from.
+    /// The same as a tree that knows where each value was written.
     pub check: Check<'a>,
-    /// The experiment file as errors name it.
+    /// The experiment file's name in errors.
     pub source: &'a str,
     /// Name of the arm.
     pub arm: &'a str,
@@ -205,7 +205,7 @@ impl Input<'_> {
         Ok(())
     }
 
-    /// Every timeline that a team plays, by the text that names it in the document.
+    /// Every timeline that a team plays, by its name in the document.
     fn timelines(&self) -> Result<BTreeMap<String, Timeline>, PlanError> {
         let mut timelines = BTreeMap::new();
         for (name, team) in &self.doc.tenants {
@@ -241,7 +241,7 @@ impl Input<'_> {
         Ok(timelines)
     }
 
-    /// A path in an experiment file starts at the file's folder.
+    /// A path in an experiment file is relative to the file's folder.
     fn beside(&self, name_or_path: &str) -> String {
         if !source::is_path(name_or_path) {
             return name_or_path.to_owned();
@@ -261,7 +261,7 @@ impl Input<'_> {
         }
     }
 
-    /// The compression; `None` when nothing is in the timeline's time.
+    /// The compression; `None` if nothing depends on it.
     fn compress(&self, timelines: &BTreeMap<String, Timeline>) -> Result<Option<f64>, PlanError> {
         let minutes = self.doc.tenants.values().any(uses_minutes);
         if timelines.is_empty() && !minutes && self.doc.data_plane.is_some() {
@@ -292,7 +292,7 @@ impl Input<'_> {
         Ok(Some(first))
     }
 
-    /// Each Job must fit its team's quota, and background work must fit the machines, or it would wait for ever.
+    /// Each Job must fit its team's quota, and background work must fit on the machines. Otherwise it would wait for ever.
     fn check_fit(&self, plan: &Plan, team: &TenantPlan, most: u32) -> Result<(), PlanError> {
         let field = format!("tenants.{}.workload", team.name);
         let mut background_cards = 0;
@@ -303,7 +303,7 @@ impl Input<'_> {
             if team.quota.is_some() && (cards > most || u64::from(mib) > most_mib) {
                 let cards = if request.cards == 1 { "card" } else { "cards" };
                 let problem = format!(
-                    "an experiment of {} {cards} never fits: quota and machines let the team hold {most} at most",
+                    "a Job of {} {cards} never fits: quota and machines let the team hold {most} at most",
                     request.cards
                 );
                 return Err(self.check.wrong(&field, problem));
@@ -321,7 +321,7 @@ impl Input<'_> {
         Ok(())
     }
 
-    /// There must be something to measure, and an end to it.
+    /// There must be something to measure, and it must end.
     fn check_work(&self, plan: &Plan) -> Result<(), PlanError> {
         let measured: Vec<&TenantPlan> = plan
             .tenants
@@ -350,8 +350,8 @@ impl Input<'_> {
         }
     }
 
-    /// Published metrics of a team in this arm. They were measured at the file's size and, unless they are given for the
-    /// arm, without a data plane: otherwise there are none.
+    /// Published values of a team in this arm. They were measured at the file's size and, unless given for the arm, without a
+    /// data plane. Otherwise there are none.
     fn published(&self, tenant: &str, factor: f64) -> BTreeMap<String, f64> {
         if factor.total_cmp(&1.0).is_ne() {
             return BTreeMap::new();

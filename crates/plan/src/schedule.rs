@@ -1,8 +1,8 @@
-//! The ideal list schedule: what a team's work would take if the control plane took no time.
+//! The ideal list schedule: how long a team's work would take if the control plane took no time.
 //!
-//! At every instant the waiting experiments are tried in submission order, and each that fits is started (so a small one
-//! may pass a large one, as a scheduler lets it). An experiment needs all its cards on one machine; it goes to the
-//! machine with the fewest idle cards that has enough. Work-conserving, deterministic, no preemption.
+//! At every instant the waiting Jobs are tried in submission order, and each that fits is started. So a small one may pass a
+//! large one, as with a scheduler. A Job needs all its cards on one machine, and goes to the machine with the fewest idle
+//! cards that has enough. The schedule is work-conserving and deterministic, and has no preemption.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -19,7 +19,7 @@ pub struct Capacity {
     pub cards: u32,
 }
 
-/// One experiment as the ideal schedule places it.
+/// A Job in the ideal schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Placed {
     /// When it was submitted, seconds.
@@ -37,7 +37,7 @@ pub struct Placed {
 /// The ideal schedule of some stages, each run lengthened by `turnaround_secs` (0 for the ideal itself), in order of
 /// submission.
 ///
-/// Slices of cards count as whole cards. `None` if an experiment has no end or cannot fit at all.
+/// Slices of cards count as whole cards. `None` if a Job has no end or cannot fit at all.
 #[must_use]
 pub fn list_schedule(
     stages: &[Stage],
@@ -129,7 +129,7 @@ impl Machines {
         }
     }
 
-    /// Takes cards on the machine that they fit best.
+    /// Takes cards on the machine where they fit best.
     fn take(&mut self, cards: u32) -> Option<u32> {
         if self.quota < cards {
             return None;
@@ -155,7 +155,7 @@ impl Machines {
     }
 }
 
-/// Experiments that wait, by number of cards, each queue in order of submission.
+/// Waiting Jobs, by number of cards, each queue in order of submission.
 #[derive(Default)]
 struct Waiting {
     queues: [VecDeque<usize>; CARDS_PER_NODE as usize + 1],
@@ -170,7 +170,7 @@ impl Waiting {
         self.queues.iter().all(VecDeque::is_empty)
     }
 
-    /// Tries all in order of submission; `place` says whether one was started.
+    /// Tries all in order of submission. `place` says whether a Job was started.
     fn start(&mut self, mut place: impl FnMut(usize) -> bool) {
         // What has not fitted once does not fit at this instant: nothing is freed within it.
         let mut blocked = [false; CARDS_PER_NODE as usize + 1];

@@ -40,7 +40,8 @@ pub fn experiment_schema() -> Value {
     schema
 }
 
-/// A schema with nothing required and null allowed for every field; lists are replaced whole, so theirs stay as they are.
+/// A schema that requires nothing and allows null for every field. Lists are replaced as a whole, so their items do not
+/// change.
 /// Definitions that it needs in this form are added to `partial`.
 fn optional(schema: &Value, all: &Map<String, Value>, partial: &mut Map<String, Value>) -> Value {
     let Value::Object(object) = schema else {

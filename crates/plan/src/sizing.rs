@@ -1,11 +1,11 @@
-//! The cluster's size, and what `--nodes` does to it and to the teams.
+//! The cluster's size, and how `--nodes` scales it and the teams.
 
 use super::check::{self, Check};
 use super::error::PlanError;
 use super::file::{Document, TenantDoc};
 use super::{CARDS_PER_NODE, NodeGroup};
 
-/// Machines, unless the file says otherwise: the article's cluster.
+/// Default number of machines: that of the article's cluster.
 const DEFAULT_NODES: u32 = 50;
 
 /// The cluster after scaling.
@@ -76,7 +76,7 @@ impl Sizing {
         self.nodes(group) * CARDS_PER_NODE
     }
 
-    /// By how much a team's counts are multiplied.
+    /// The factor on a team's counts.
     pub(super) fn factor(&self, team: &TenantDoc) -> f64 {
         if team.scale { self.factor } else { 1.0 }
     }
@@ -87,7 +87,7 @@ impl Sizing {
     }
 }
 
-/// A count after scaling: rounded, and never scaled away.
+/// A count after scaling: rounded, and at least 1.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -111,7 +111,7 @@ fn total(groups: &[(NodeGroup, bool)]) -> u32 {
         .fold(0, u32::saturating_add)
 }
 
-/// Shares out what the groups of fixed size leave among the others, in proportion, by largest remainder.
+/// Divides the machines that groups of fixed size leave among the other groups, in proportion, by largest remainder.
 fn resize(groups: &mut [(NodeGroup, bool)], nodes: u32) -> Result<(), String> {
     let fixed: u32 = groups
         .iter()

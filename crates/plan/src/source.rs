@@ -1,4 +1,4 @@
-//! Where experiments and timelines come from: embedded by name, or a file by path.
+//! Finds experiments and timelines: embedded ones by name, files by path.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ macro_rules! embedded {
     };
 }
 
-/// The embedded experiments, in the order they are listed.
+/// The embedded experiments, in their order.
 pub(super) const EXPERIMENTS: &[(&str, &str)] = embedded!("experiments": "regimes", "rate-limit", "placement", "quota-unit", "preemption", "drain-race", "occupied", "burst", "restarts");
 
 /// The embedded timelines.
@@ -39,7 +39,7 @@ pub(super) fn is_path(name_or_path: &str) -> bool {
             .is_some_and(|e| e == "yaml" || e == "yml")
 }
 
-/// The folder at which paths in a source start: a file's own. An embedded one starts where the command runs.
+/// The folder to which a source's paths are relative: a file's own folder. For an embedded one it is where the command runs.
 pub(super) fn folder(source: &str) -> &Path {
     let folder = is_path(source).then(|| Path::new(source).parent());
     folder.flatten().unwrap_or(Path::new(""))

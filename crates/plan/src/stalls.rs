@@ -1,4 +1,4 @@
-//! Stalls of the cluster's storage: etcd's process is stopped and continued, at moments drawn from the seed.
+//! Stalls of the cluster's storage: the harness pauses etcd's process and continues it, at moments drawn from the seed.
 
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 use super::check::{self, Check};
 use super::error::PlanError;
 
-/// Longest stall, seconds: longer, and nodes lose their Leases (200 s) before anything else is seen.
+/// Longest stall, seconds. In a longer one nodes would lose their Leases (200 s), which hides everything else.
 const LONGEST_SECS: f64 = 120.0;
 
 /// Most stalls in a run.
 const MOST: u32 = 1_000;
 
-/// Tells the stalls' random numbers from the workloads'.
+/// Separates the stalls' random numbers from the workloads'.
 const SEED_SALT: u64 = 0x5741_4c4c;
 
 /// Stalls of etcd in an experiment file.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StallsDoc {
-    /// How long a stall lasts, seconds; of several lengths each comes up equally often, in an order drawn from the seed.
+    /// How long a stall lasts, seconds. Of several lengths each occurs equally often, in an order drawn from the seed.
     pub lengths_secs: Vec<f64>,
     /// How many.
     pub count: u32,

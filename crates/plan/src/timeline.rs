@@ -1,4 +1,4 @@
-//! Timeline files: stages of rounds of like experiments, in real minutes, at fixed times or as a closed loop.
+//! Timeline files: stages of rounds of equal Jobs, in real minutes, at fixed times or as a closed loop.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,9 +15,9 @@ use super::{decode, source};
 pub(super) struct Timeline {
     /// Name of the timeline.
     pub name: String,
-    /// Minutes are divided by this unless the experiment or `--compress` says otherwise.
+    /// Minutes are divided by this, unless the experiment or `--compress` sets another value.
     pub time_compression: f64,
-    /// Closed loop: a round starts this long after the one before it has finished. Without it each round has its own
+    /// Closed loop: a round starts this long after the round before it has finished. Without it each round has its own
     /// `at_minutes`.
     #[serde(default)]
     pub think_minutes: Option<f64>,
@@ -35,14 +35,14 @@ pub(super) struct TimelineStage {
     pub rounds: Vec<TimelineRound>,
 }
 
-/// Experiments submitted at the same instant.
+/// Jobs submitted at the same instant.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TimelineRound {
-    /// When, in minutes from the start; only without `think_minutes`, and never before the round above.
+    /// When, in minutes from the start. Only without `think_minutes`, and never before the round above.
     #[serde(default)]
     pub at_minutes: Option<f64>,
-    /// How many experiments.
+    /// How many Jobs.
     pub count: u32,
     /// Whole cards each asks for.
     pub cards: u32,
@@ -56,7 +56,7 @@ pub(super) fn load(name_or_path: &str) -> Result<Timeline, PlanError> {
     from_text(&name, &text)
 }
 
-/// Parses and checks a timeline. `name` is how errors name it.
+/// Parses and checks a timeline. `name` is its name in errors.
 pub(super) fn from_text(name: &str, text: &str) -> Result<Timeline, PlanError> {
     let tree = super::tree::parse(name, text)?;
     let timeline: Timeline = decode::decode(&tree)?;
@@ -75,7 +75,7 @@ impl Timeline {
         check.not_empty("stages", self.stages.len())?;
         let mut names = std::collections::BTreeSet::new();
         let mut before = 0.0;
-        let mut experiments = 0;
+        let mut jobs = 0;
         for (s, stage) in self.stages.iter().enumerate() {
             let path = format!("stages.{s}");
             check.name(&format!("{path}.name"), &stage.name)?;
@@ -89,8 +89,8 @@ impl Timeline {
             for (r, round) in stage.rounds.iter().enumerate() {
                 let path = format!("{path}.rounds.{r}");
                 self.check_round(check, &path, round, &mut before)?;
-                experiments += round.count;
-                check.whole(&format!("{path}.count"), experiments, check::COUNT)?;
+                jobs += round.count;
+                check.whole(&format!("{path}.count"), jobs, check::COUNT)?;
             }
         }
         Ok(())

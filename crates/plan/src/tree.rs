@@ -1,5 +1,5 @@
-//! A YAML document as a tree in which every value knows where it was written, so that arms and options can be merged
-//! into it and what is wrong with the result can still be pinned to a line.
+//! A YAML document as a tree in which every value knows where it was written. Arms and options are merged into it, and an
+//! error in the result can still name the line.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) struct Entry {
     pub node: Node,
 }
 
-/// Parses one YAML document. `source` is how errors name it.
+/// Parses one YAML document. `source` is its name in errors.
 pub(super) fn parse(source: &str, text: &str) -> Result<Node, PlanError> {
     let options = serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::Error,
@@ -83,7 +83,7 @@ impl Node {
         }
     }
 
-    /// The same value one mapping deeper for each key of `path`, outermost first.
+    /// This value inside one mapping for each key of `path`, outermost first.
     pub(super) fn nest(self, path: &[&str]) -> Self {
         path.iter().rev().fold(self, |node, key| {
             let place = node.place.clone();
@@ -98,7 +98,7 @@ impl Node {
         })
     }
 
-    /// The value of a mapping's key; `None` too if this is no mapping.
+    /// The value of a mapping's key. Also `None` if this is no mapping.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         match &self.value {
             Value::Map(entries) => entries.iter().find(|e| e.key == key).map(|e| &e.node),
@@ -107,7 +107,23 @@ impl Node {
         }
     }
 
-    /// Where the deepest part of a dotted path that exists was written: a mapping or a list where its key is.
+    /// The same, to be changed.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        self.entries_mut()
+            .find(|e| e.key == key)
+            .map(|e| &mut e.node)
+    }
+
+    /// A mapping's entries; none if this is no mapping.
+    pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        let entries = match &mut self.value {
+            Value::Map(entries) => entries.as_mut_slice(),
+            _ => &mut [],
+        };
+        entries.iter_mut()
+    }
+
+    /// Where the deepest existing part of a dotted path was written. For a mapping or a list that is the place of its key.
     pub(super) fn locate(&self, path: &str) -> Place {
         let mut node = self;
         let mut place = &self.place;
@@ -125,13 +141,13 @@ impl Node {
         place.clone()
     }
 
-    /// Changes this document by another, as JSON Merge Patch does (RFC 7396): mappings are merged, null removes, all
-    /// else replaces.
+    /// Changes this document by another, as JSON Merge Patch does (RFC 7396): mappings are merged, null removes a key,
+    /// everything else replaces.
     pub(super) fn merge(&mut self, patch: &Self) {
         self.merge_nulls(patch, false);
     }
 
-    /// As [`Node::merge`], but a null that finds nothing to remove is put where it would have been, so that it can be checked.
+    /// As [`Node::merge`], but a null with nothing to remove is kept, so that it can be checked.
     pub(super) fn merge_keeping_idle_nulls(&mut self, patch: &Self) {
         self.merge_nulls(patch, true);
     }

@@ -24,7 +24,7 @@ pub(super) enum Limits {
 pub(super) enum NamedLimits {
     /// 100/200, what the article raised them to.
     Raised,
-    /// 5/10, what HAMi is installed with.
+    /// 5/10, HAMi's default.
     HamiDefault,
 }
 
@@ -45,7 +45,7 @@ impl Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(untagged)]
 pub(super) enum QuotaCards {
-    /// So many.
+    /// This many.
     Cards(u32),
     /// By name.
     Named(NamedCards),
@@ -63,11 +63,11 @@ pub(super) enum NamedCards {
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(super) enum Count {
-    /// So many.
+    /// This many.
     Number(u32),
     /// By name.
     Named(NamedCount),
-    /// As many as take a share of the cards.
+    /// As many as fill a share of the cards.
     Share(Share),
 }
 
@@ -147,13 +147,13 @@ impl RequestShape {
     }
 }
 
-/// How long something runs.
+/// How long a Job runs.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(super) enum RunTime {
-    /// Always as long.
+    /// Always the same.
     Fixed(f64),
-    /// Drawn evenly from a range, from the run's seed.
+    /// Drawn uniformly from a range, by the run's seed.
     Between(Between),
 }
 

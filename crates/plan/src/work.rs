@@ -1,4 +1,4 @@
-//! What a team submits: from the phases of the experiment file to stages of rounds in seconds.
+//! Turns the phases of the experiment file into stages of rounds, in seconds: what a team submits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::value::{Count, NamedCount, RequestShape, RunTime};
 use super::workload::Group;
 use super::{CARD_MEMORY_MIB, QuotaPlan, Request, Round, RoundStart, Stage, Via};
 
-/// A team whose work is made into stages.
+/// A team whose stages are worked out.
 pub(super) struct Work<'a> {
     pub check: Check<'a>,
     /// Path of the team in the document.
@@ -24,7 +24,7 @@ pub(super) struct Work<'a> {
     pub quota: Option<&'a QuotaPlan>,
     /// Cards of its group of machines.
     pub group_cards: u32,
-    /// By how much its counts are multiplied.
+    /// The factor on its counts.
     pub factor: f64,
     pub compress: f64,
     pub seed: u64,
@@ -162,7 +162,7 @@ impl Work<'_> {
         })
     }
 
-    /// Requests as groups: one group if all run equally long, else one each.
+    /// Requests as groups: one group if all run equally long, else one group each.
     fn groups(
         &self,
         count: u32,

@@ -1,4 +1,4 @@
-//! What a team submits: stages of rounds, each a number of like experiments. All times are already compressed.
+//! What a team submits: stages of rounds, each a number of equal Jobs. All times are already compressed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,32 +14,32 @@ pub struct Stage {
     pub rounds: Vec<Round>,
 }
 
-/// Experiments that are submitted at the same instant.
+/// Jobs submitted at the same instant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
     /// When.
     pub start: RoundStart,
-    /// What is submitted, in submission order; several groups for a mixed burst.
+    /// What is submitted, in submission order. A mixed burst has several groups.
     pub groups: Vec<Group>,
-    /// Submit the groups' members in turn (first of each, second of each, …) instead of group by group.
+    /// Submit one of each group in turn (first of each, second of each, …) and not group by group.
     pub interleave: bool,
 }
 
-/// A number of like experiments.
+/// A number of equal Jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// How many.
     pub count: u32,
     /// What each asks for.
     pub request: Request,
-    /// How long each runs once its pod runs, seconds; `None`: until the end of the run.
+    /// How long each runs once its pod runs, seconds; `None` if until the end of the run.
     pub run_secs: Option<f64>,
-    /// Through which objects.
+    /// As which object each is submitted.
     pub via: Via,
 }
 
 impl Group {
-    /// Whether an ideal schedule of it means something: whole cards, and an end.
+    /// Whether it can be in an ideal schedule: it asks for whole cards and ends.
     #[must_use]
     pub fn has_ideal(&self) -> bool {
         self.request.gpumem_mib.is_none() && self.run_secs.is_some()
@@ -52,12 +52,12 @@ impl Group {
 pub enum RoundStart {
     /// This many seconds after the run's clock starts.
     AtSecs(f64),
-    /// This many seconds after every experiment of the round before it has finished (a closed loop); for the first round,
-    /// after the run's clock starts.
+    /// This many seconds after every Job of the round before has finished (a closed loop). For the first round, after the
+    /// run's clock starts.
     ThinkSecs(f64),
 }
 
-/// Through which objects an experiment is submitted.
+/// As which object something is submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Via {
@@ -67,20 +67,20 @@ pub enum Via {
     Pod,
 }
 
-/// What one experiment asks of the hardware.
+/// What one Job asks of the hardware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
     /// `nvidia.com/gpu`: distinct cards, 1 to [`CARDS_PER_NODE`].
     pub cards: u32,
-    /// `nvidia.com/gpumem`: MiB on each card; `None`: the whole card.
+    /// `nvidia.com/gpumem`: MiB on each card; `None` for the whole card.
     pub gpumem_mib: Option<u32>,
     /// `nvidia.com/gpucores`: percent of each card.
     pub gpucores: Option<u32>,
 }
 
 impl Request {
-    /// Name of the request's class, as in records and tables: `whole-card`, `whole-machine`, `tenth`, `4-card`, or
-    /// `slice` for any other part of cards.
+    /// Name of the request's class in records and tables: `whole-card`, `whole-machine`, `tenth`, `4-card`, or `slice` for
+    /// any other part of a card.
     #[must_use]
     pub fn class(&self) -> String {
         match (self.cards, self.gpumem_mib) {

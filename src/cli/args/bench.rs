@@ -14,7 +14,7 @@ use plan::Policy;
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
     /// Experiments, regimes or experiment files, run one after the other; `all`: every experiment of `headroom list`, and
-    /// at the end one page with what was published and what was measured
+    /// one page with the published and the measured values at the end
     #[arg(value_name = "EXPERIMENT", default_value = "regimes")]
     pub experiments: Vec<String>,
 
@@ -26,38 +26,38 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", conflicts_with = "quick")]
     pub compress: Option<f64>,
 
-    /// A first look at compression 1200, labelled as such
+    /// Take a first look at compression 1200; the results are marked as such
     #[arg(long)]
     pub quick: bool,
 
-    /// Timeline to play instead of the experiment's
+    /// Timeline to play instead of the experiment's own
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<String>,
 
-    /// What shapes the cluster.
+    /// Options that shape the cluster.
     #[command(flatten)]
     pub shape: ShapeArgs,
 
-    /// Run every arm this many times, arms interleaved
+    /// Run every arm this many times; the arms take turns
     #[arg(long, value_name = "N")]
     pub repeat: Option<u32>,
 
-    /// Instead: run it over and over for this long, e.g. 16h or 90m, and count restarts over time
+    /// Run the arms in turn for this long instead, e.g. 16h or 90m, and count restarts over time
     ///
-    /// Every run has a cluster of its own, so what builds up in one cluster over hours begins anew with each run. A run is
-    /// begun only if it can end in time; the one that is going on is never cut short. Arms take turns.
+    /// Every run has a cluster of its own, so nothing builds up in a cluster over hours. A run begins only if it can end in
+    /// time, and no run is cut short.
     #[arg(long, value_name = "DURATION", value_parser = soak_secs, conflicts_with_all = ["repeat", "keep"])]
     pub soak: Option<f64>,
 
-    /// Folder of the session [default: runs/<UTC time>-<experiment>]
+    /// Folder for the session [default: runs/<UTC time>-<experiment>]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Leave the last run's cluster up, to look into
+    /// Leave the last run's cluster up
     #[arg(long)]
     pub keep: bool,
 
-    /// Print the merged plan, the objects and the expected duration, and stop
+    /// Print the merged plan, the objects and the expected duration, and run nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -65,11 +65,11 @@ pub struct BenchArgs {
 /// Options of `up`.
 #[derive(Debug, Clone, Args)]
 pub struct UpArgs {
-    /// Experiment whose cluster and teams to set up
+    /// Experiment whose cluster and teams are set up
     #[arg(value_name = "EXPERIMENT", default_value = "regimes")]
     pub experiment: String,
 
-    /// What shapes the cluster.
+    /// Options that shape the cluster.
     #[command(flatten)]
     pub shape: ShapeArgs,
 }
@@ -77,8 +77,8 @@ pub struct UpArgs {
 /// Options that shape the cluster under test.
 #[derive(Debug, Clone, Args)]
 pub struct ShapeArgs {
-    /// Which HAMi scheduler: auto (one in the cache, else the published image's, else the built-in), builtin, image with
-    /// :TAG or @DIGEST, or a program's path [default: auto]
+    /// Which HAMi scheduler: auto (from the cache, else from the published image, else the built-in one), builtin, image
+    /// with :TAG or @DIGEST, or a program's path [default: auto]
     #[arg(
         long,
         value_name = "auto|builtin|image[:TAG]|PATH",
@@ -90,7 +90,7 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "HOST", value_parser = checked::<Registry>)]
     pub registry: Option<String>,
 
-    /// HAMi's client rate limit: raised (100/200) or HAMi's default (5/10)
+    /// HAMi's client limit: raised (100/200) or HAMi's default (5/10)
     #[arg(long, value_enum)]
     pub limits: Option<LimitsArg>,
 
@@ -98,21 +98,21 @@ pub struct ShapeArgs {
     #[arg(long, value_enum)]
     pub node_policy: Option<PolicyArg>,
 
-    /// Number of machines; experiments scale with it
+    /// Number of machines; the experiment scales with it
     #[arg(long, value_name = "N")]
     pub nodes: Option<u32>,
 
-    /// Seed of every random choice
+    /// Seed of all random choices
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
 
-/// The text of a value that can be parsed: what the experiment file says is merged with it, as text, before it is.
+/// The text of a value, if it can be parsed. It is merged as text with the experiment file, and parsed after that.
 fn checked<T: FromStr>(text: &str) -> Result<String, T::Err> {
     text.parse::<T>().map(|_| text.to_owned())
 }
 
-/// Seconds of a duration as people write it.
+/// Seconds of a duration such as `16h`.
 fn soak_secs(text: &str) -> Result<f64, String> {
     let days = SpanRelativeTo::days_are_24_hours();
     let span: Result<Span, _> = text.parse();
@@ -122,21 +122,21 @@ fn soak_secs(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write a duration with its unit, such as 16h, 90m or 1h30m".to_owned())
 }
 
-/// HAMi's client rate limit by name.
+/// HAMi's client limit by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LimitsArg {
-    /// 100 calls a second, bursts of 200.
+    /// 100 calls per second, bursts of 200.
     Raised,
-    /// 5 calls a second, bursts of 10.
+    /// 5 calls per second, bursts of 10.
     HamiDefault,
 }
 
 /// A policy by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PolicyArg {
-    /// Prefer the emptiest.
+    /// Prefer the emptiest machine.
     Spread,
-    /// Prefer the fullest.
+    /// Prefer the fullest machine.
     Binpack,
 }
 

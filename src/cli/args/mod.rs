@@ -1,4 +1,4 @@
-//! The command line: what a user may type, with help.
+//! The command line: its commands and options, with their help.
 
 mod bench;
 mod compare;
@@ -17,14 +17,14 @@ pub use self::conformance::ConformanceArgs;
 #[command(
     name = "headroom",
     version,
-    after_help = "Example: headroom bench regimes    (everything: builds what is missing, runs, prints, tears down)"
+    after_help = "Example: headroom bench regimes    (builds what is missing, runs, prints the results, tears down)"
 )]
 pub struct Cli {
     /// Folder for built components, live clusters and HAMi binaries [default: ~/.cache/headroom]
     #[arg(long, global = true, env = "HEADROOM_CACHE", value_name = "DIR")]
     pub cache: Option<PathBuf>,
 
-    /// Use the programs found here instead of building them (upstream releases, an air-gapped mirror)
+    /// Folder with programs to use instead of building them (upstream releases, an air-gapped mirror)
     #[arg(long, global = true, env = "HEADROOM_COMPONENTS", value_name = "DIR")]
     pub components: Option<PathBuf>,
 
@@ -37,39 +37,39 @@ pub struct Cli {
 #[allow(clippy::large_enum_variant)] // there is one of it
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run an experiment: regimes, one regime alone (dedicated, shared, workstation), or an experiment file
+    /// Run experiments: by name, one regime alone (dedicated, shared, workstation), or your own file
     #[command(
         after_help = "Examples:\n  headroom bench regimes\n  headroom bench shared --compress 600 --hami ./scheduler\n  headroom bench regimes --quick\n  headroom bench all\n  headroom bench restarts --arm quiet --soak 16h\n  headroom bench my-experiment.yaml --dry-run\n\nExit codes: 0 done, 1 a run failed, 2 usage, 3 done but disturbed, 130 interrupted with partial results kept."
     )]
     Bench(BenchArgs),
-    /// Build or check the pinned components, and nothing else
+    /// Build the pinned components, or check them, and nothing else
     #[command(after_help = "Example: headroom setup --cache /var/tmp/headroom")]
     Setup,
-    /// Say what is missing or will disturb a run, each with its remedy
+    /// List what is missing or will disturb a run, each with a remedy
     #[command(after_help = "Example: headroom doctor")]
     Doctor,
-    /// Bring a cluster up and leave it running, to look into with kubectl
+    /// Bring up a cluster and leave it running, for kubectl
     #[command(after_help = "Example: eval \"$(headroom up)\" && kubectl get nodes; headroom down")]
     Up(UpArgs),
-    /// List the clusters that are running and their components
+    /// List the running clusters and their components
     #[command(after_help = "Example: headroom status")]
     Status,
-    /// Take down clusters that were left running by `up` or `bench --keep`
+    /// Take down clusters that `up` or `bench --keep` left running
     #[command(after_help = "Examples:\n  headroom down\n  headroom down 20261129-154422-1234")]
     Down {
         /// Cluster to take down, as `status` names it [default: every kept one]
         id: Option<String>,
     },
-    /// List the experiments that come with headroom, and how long each takes
+    /// List the built-in experiments and how long each takes
     #[command(after_help = "Example: headroom list")]
     List,
-    /// Say what an experiment does, its arms, what was published and what must hold
+    /// Explain an experiment: what it does, its arms, published values, and the claims that must hold
     #[command(after_help = "Example: headroom explain rate-limit")]
     Explain {
         /// Experiment, regime, or experiment file
         experiment: String,
     },
-    /// Draw a session's charts, SVG and PNG
+    /// Draw a session's charts as SVG and PNG
     #[command(
         after_help = "Examples:\n  headroom plot latest\n  headroom plot runs/20261129-154422-regimes --out plots"
     )]
@@ -87,52 +87,52 @@ pub enum Command {
         /// Sessions: folders, or latest, latest~1, …
         #[arg(value_name = "SESSION", default_value = "latest")]
         sessions: Vec<String>,
-        /// The file
+        /// File for the report
         #[arg(long, value_name = "FILE", default_value = "report.html")]
         out: PathBuf,
     },
-    /// Compare new runs with earlier ones: what became worse, beyond its limit and beyond chance
+    /// Compare new runs with earlier ones: which metrics became worse, beyond their threshold and beyond chance
     #[command(
         after_help = "Examples:\n  headroom compare latest~1 latest\n  headroom compare runs/a1 runs/a2 -- runs/b1 runs/b2\n  headroom compare --across hami runs/hami-2.9 runs/hami-2.10 --markdown hami.md\n  headroom compare --baseline nightly=14\n\nExit codes: 0 no regression (or too few runs to tell), 4 a regression, 2 not comparable."
     )]
     Compare(CompareArgs),
-    /// Run the experiments, compare them with earlier nights and write a report
+    /// Run a night's experiments, compare them with earlier nights, and write a report
     #[command(
         after_help = "Examples:\n  headroom nightly\n  headroom nightly --experiments rate-limit,placement --repeat 3\n\nExit codes: 0 no regression, 4 a regression, 3 disturbed, 1 an experiment failed."
     )]
     Nightly(NightlyArgs),
-    /// Print what a session measured
+    /// Print a session's results
     #[command(after_help = "Example: headroom show latest")]
     Show {
         /// Session: a folder, or latest, latest~1, …
         #[arg(value_name = "SESSION", default_value = "latest")]
         session: String,
     },
-    /// List the sessions in a folder and one level below, with what was run and what disturbed it
+    /// List the sessions in a folder and one level below: what was run, and what disturbed it
     #[command(
-        after_help = "Example: headroom runs\n\nThe latest first, as latest, latest~1, … count them."
+        after_help = "Example: headroom runs\n\nThe latest session comes first; latest, latest~1, … count from there."
     )]
     Runs {
-        /// Folder of sessions
+        /// Folder with sessions
         #[arg(value_name = "DIR", default_value = "runs")]
         dir: PathBuf,
     },
-    /// Play the same scenarios with two HAMi schedulers and say whether they are equivalent
+    /// Play the same scenarios with two HAMi schedulers, and say whether they are equivalent
     #[command(
         after_help = "Examples:\n  headroom conformance --hami ./scheduler --hami builtin\n  headroom conformance --hami ./v2.9/scheduler --hami ./v2.10/scheduler --scenario restart --repeat 5\n  headroom conformance --hami builtin --against outcomes.json\n\nExit codes: 0 equivalent, 1 not, 2 usage, 130 interrupted."
     )]
     Conformance(ConformanceArgs),
     /// Run the built-in HAMi-compatible scheduler extender alone (it takes HAMi's flags)
     ///
-    /// It answers kube-scheduler's /filter and /bind for NVIDIA cards in shared mode as HAMi v2.10's scheduler does: the same
-    /// calls to the API server in the same order, the same annotations, node lock, accounting, policies, events and
-    /// client-side limit. It is not HAMi: MIG, other vendors' cards, the admission webhook and TLS are left out. `headroom
-    /// conformance` says how close it is to a HAMi of yours; docs/extender.md has the table.
+    /// It answers kube-scheduler's /filter and /bind for NVIDIA cards in shared mode as HAMi v2.10's scheduler does: with the
+    /// same calls to the API server in the same order, and the same annotations, node lock, accounting, policies, events and
+    /// client limit. It is not HAMi: it has no MIG, no cards of other vendors, no admission webhook and no TLS. `headroom
+    /// conformance` says how close it is to your HAMi; docs/extender.md has the table.
     #[command(
         after_help = "Example: KUBECONFIG=… headroom extender --http_bind=127.0.0.1:9398 --node-scheduler-policy=spread --device-config-file=manifests/hami-device-config.yaml"
     )]
     Extender(extender::Args),
-    /// Run the node clearer alone: it empties a machine for a waiting whole-machine request
+    /// Run the node clearer alone: it empties a machine for a whole-machine request that waits
     #[command(
         after_help = "Example: KUBECONFIG=… headroom clearer --scope headroom.dev/group=shared --allow background"
     )]

@@ -1,4 +1,4 @@
-//! The node's half: keeping new tasks away, giving the node to the request, putting it back.
+//! What a clearing writes on its node: the guard that keeps new tasks away, the hand-over, and the release.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,14 +22,14 @@ const CORDON_TAINT: &str = "node.kubernetes.io/unschedulable";
 /// How new tasks are kept away while the node is emptied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
-    /// `spec.unschedulable`: nothing may come.
+    /// `spec.unschedulable`: no pod may come.
     Cordon,
-    /// The taint that only the request tolerates.
+    /// A taint that only the request tolerates.
     Reservation,
 }
 
 impl<A: Api> Clearing<A> {
-    /// Puts the guard in force, together with the state from which a restart goes on. Nothing to do after a restart.
+    /// Sets the guard, and in the same write the state from which a restart goes on. After a restart there is nothing to do.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl<A: Api> Clearing<A> {
         Ok(())
     }
 
-    /// Replaces whatever guards the node by the reservation: the node's half of the hand-over.
+    /// Replaces the guard, whatever it is, by the reservation. This is the node's half of the hand-over.
     pub(super) async fn give_node(&mut self) -> Result<(), Halt> {
         let cordoned = self.state.cordoned;
         let handed = State {
@@ -104,7 +104,7 @@ impl<A: Api> Clearing<A> {
         }
     }
 
-    /// One write of the node, if it is still as it was read; otherwise only reads it again.
+    /// Writes the node if it is still as it was read; otherwise only reads it again.
     async fn write_node(&mut self, patch: &Value) -> Result<(), Halt> {
         let name = self.node.name_any();
         let written = match persist(|| self.api.patch_node(&name, patch)).await {
@@ -116,7 +116,7 @@ impl<A: Api> Clearing<A> {
     }
 }
 
-/// Whether a node still carries a clearing and what guards it; if not, why not.
+/// `Ok` if the node still carries the clearing's annotation and guard; otherwise the reason.
 fn stands(node: &Node, state: &State) -> Result<(), &'static str> {
     let there = match State::of(node) {
         Some(Ok(there)) if there.id == state.id => there,
@@ -124,7 +124,7 @@ fn stands(node: &Node, state: &State) -> Result<(), &'static str> {
         Some(Err(_)) => return Err("the node's annotation was overwritten"),
         None => return Err("the node's annotation was taken away"),
     };
-    // By what the node says: the hand-over changes the guard and the annotation in one write.
+    // The node's own annotation says which guard: the hand-over changes both in one write.
     let guarded = if there.cordoned {
         facts::is_cordoned(node)
     } else {
@@ -141,7 +141,7 @@ fn stands(node: &Node, state: &State) -> Result<(), &'static str> {
 ///
 /// # Errors
 ///
-/// They do not, and the node itself says so: the watch may be behind what was written a moment ago.
+/// They do not. The API server was asked: the watch may be behind what was written a moment ago.
 pub async fn check_guard<A: Api>(api: &A, node: &str, state: &State) -> Result<(), Halt> {
     let seen = api.world();
     if seen.node(node).is_none_or(|n| stands(n, state).is_ok()) {
@@ -149,13 +149,14 @@ pub async fn check_guard<A: Api>(api: &A, node: &str, state: &State) -> Result<(
     }
     match api.get_node(node).await {
         Ok(found) => stands(&found, state).map_err(|why| Halt::new(FailReason::GuardLost, why)),
-        // Not known: the next pass asks again. A node that is gone is the watch's to tell.
+        // Not known: the next pass asks again. The watch reports a node that is gone.
         Err(_) => Ok(()),
     }
 }
 
-/// Puts a node back as it was before its clearing. Tries until it has succeeded, or the node is gone, or the Lease is.
-pub async fn put_back<A: Api>(api: &A, log: &Log, node: &str, state: &State, in_vain: bool) {
+/// Releases a node: takes off everything that its clearing put there. Tries until that is done, the node is gone or the
+/// Lease is lost.
+pub async fn release<A: Api>(api: &A, log: &Log, node: &str, state: &State, in_vain: bool) {
     loop {
         let written = match persist(|| api.get_node(node)).await {
             Ok(found) => {
@@ -168,27 +169,27 @@ pub async fn put_back<A: Api>(api: &A, log: &Log, node: &str, state: &State, in_
         };
         match written {
             Ok(()) => {
-                log.write(api.now(), Some(&tag(node, state)), Event::PutBack);
+                log.write(api.now(), Some(&tag(node, state)), Event::Released);
                 return;
             }
             Err(ApiError::NotFound | ApiError::NotLeader) => return,
             Err(ApiError::Conflict) => {}
             Err(e) => {
-                // Perhaps a permission that an operator is about to give back: a node must not stay guarded.
-                tracing::error!(node, "cannot put the node back: {e}; trying again");
+                // An operator may be about to restore a permission, and a node must not stay guarded.
+                tracing::error!(node, "cannot release the node: {e}; trying again");
                 tokio::time::sleep(Duration::from_secs(5)).await;
             }
         }
     }
 }
 
-/// The patch that takes off a node what its clearing put there; `None` if nothing of it is left.
+/// The patch that takes off a node what its clearing put there. `None` if nothing is left of it.
 fn undo(found: &Node, state: &State, in_vain: bool, now: Timestamp) -> Option<Value> {
     let there = State::of(found);
     let ours = match &there {
         Some(Ok(s)) if s.id != state.id => None,
         Some(Ok(s)) => Some(s.cordoned),
-        // Taken away or overwritten: what this process remembers has to do.
+        // The annotation is gone or overwritten: rely on what this process remembers.
         Some(Err(_)) | None => Some(state.cordoned && facts::is_cordoned(found)),
     };
     let reserved = facts::taints(found).contains(&state.taint());
@@ -214,13 +215,13 @@ fn undo(found: &Node, state: &State, in_vain: bool, now: Timestamp) -> Option<Va
     Some(patch)
 }
 
-/// Takes off a node whose clearing cannot be read what is certainly the clearer's: the annotation, its taint, and the
-/// cordon if the annotation still says that much.
+/// Releases a node whose annotation cannot be read. Takes off what is certainly the clearer's: the annotation, the taint,
+/// and the cordon if the annotation still mentions it.
 ///
 /// # Errors
 ///
-/// What is left for the operator to do.
-pub async fn put_back_unreadable<A: Api>(api: &A, node: &str) -> Result<(), String> {
+/// Says what is left for the operator to do.
+pub async fn release_unreadable<A: Api>(api: &A, node: &str) -> Result<(), String> {
     loop {
         let found = match persist(|| api.get_node(node)).await {
             Ok(found) => found,
@@ -229,7 +230,7 @@ pub async fn put_back_unreadable<A: Api>(api: &A, node: &str) -> Result<(), Stri
         };
         let (Some(text), Some(Err(_))) = (found.annotations().get(CLEARING), State::of(&found))
         else {
-            // Put right meanwhile, or readable again: the next pass sees to it.
+            // Released meanwhile, or readable again: the next pass takes care of it.
             return Ok(());
         };
         let said: Option<Value> = serde_json::from_str(text).ok();
@@ -247,22 +248,22 @@ pub async fn put_back_unreadable<A: Api>(api: &A, node: &str) -> Result<(), Stri
         return match persist(|| api.patch_node(node, &patch)).await {
             Err(ApiError::Conflict) => continue,
             Err(ApiError::NotFound) => Ok(()),
-            Err(e) => Err(format!("node {node} is not put back: {e}; run this again")),
+            Err(e) => Err(format!("node {node} is not released: {e}; run this again")),
             Ok(_) if cordoned.is_none() && facts::is_cordoned(&found) => Err(format!(
-                "node {node} is cordoned and its {CLEARING} could not be read: if nobody else cordoned it, \
-                 `kubectl uncordon {node}`"
+                "node {node} is cordoned and its annotation {CLEARING} could not be read: if nobody else cordoned it, \
+                 run `kubectl uncordon {node}`"
             )),
             Ok(_) => Ok(()),
         };
     }
 }
 
-/// A patch that only applies to the node as it was read.
+/// A patch that applies only if the node is still as it was read.
 fn node_patch(node: &Node) -> Value {
     json!({ "metadata": { "resourceVersion": node.metadata.resource_version } })
 }
 
-/// The node's taints with one more; taints are one atomic list in the API.
+/// The node's taints and this one. The API replaces the list as a whole.
 fn with_taint(node: &Node, taint: Taint) -> Vec<Taint> {
     let mut taints = facts::taints(node).to_vec();
     taints.retain(|t| t.key != RESERVED);

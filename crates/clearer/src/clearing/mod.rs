@@ -1,7 +1,8 @@
-//! One clearing from the first write to the last: what strategies may do, what ends it, and putting the node back.
+//! One clearing, from its first write to its last: what a strategy may do, what ends the clearing, how the node is
+//! released.
 
+mod evict;
 mod guard;
-mod stop;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,13 +22,13 @@ use super::log::{ClearingTag, Event, FailReason, Log};
 use super::state::{Phase, State};
 use super::strategy::{self, Strategy};
 
-pub use guard::{Guard, check_guard, put_back, put_back_unreadable};
-use stop::Said;
+use evict::Said;
+pub use guard::{Guard, check_guard, release, release_unreadable};
 
-/// A wait for a change ends after this long in any case, so that what a PodDisruptionBudget held back is tried again.
+/// The longest wait for a change. Then an eviction that a PodDisruptionBudget held back is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Changes that come closer together than this are looked at once.
+/// Changes closer together than this are handled together.
 const SETTLE: Duration = Duration::from_millis(20);
 
 /// Why a clearing ends without its request on the node.
@@ -58,8 +59,8 @@ impl Halt {
         Self::new(reason, error.to_string())
     }
 
-    /// True if the clearing was in vain: neither the request nor the node went away by itself. A guard that was lost counts:
-    /// whoever took it off the node does not want it cleared again at once.
+    /// True if the clearing was in vain: it failed although request and node are still there. A lost guard counts, since
+    /// whoever took it off does not want the node cleared again at once.
     fn in_vain(&self) -> bool {
         matches!(
             self.reason,
@@ -71,12 +72,12 @@ impl Halt {
     }
 }
 
-/// What the watch has seen of a node, the request's own pod left out.
+/// The tasks on a node as the watch has them, without the request's own pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
-    /// Card-holding pods bound to it, by UID; true: on its way out.
+    /// Card-holding pods bound to the node, by UID. True if the pod is being deleted.
     pub holders: BTreeMap<String, bool>,
-    /// Pods not bound anywhere that HAMi has given cards of it, by UID, and when.
+    /// Unbound pods to which HAMi has given cards of the node, by UID, and when it did.
     pub claims: BTreeMap<String, Timestamp>,
 }
 
@@ -87,14 +88,14 @@ pub struct Clearing<A> {
     log: Log,
     node: Arc<Node>,
     state: State,
-    /// Shared with the look-out for what ends the clearing.
+    /// Shared with the future that watches for the clearing's end ([`handover::halted`]).
     guarded: Arc<AtomicBool>,
-    /// What this process has told tasks.
+    /// What this process has logged about tasks.
     said: Mutex<Said>,
 }
 
 impl<A: Api> Clearing<A> {
-    /// A clearing of a node as the watch has it; `guarded`: it is taken up again after a restart.
+    /// A clearing of a node as the watch has it. `guarded` is true if an earlier process began it.
     pub fn new(
         api: A,
         args: Arc<Args>,
@@ -114,7 +115,7 @@ impl<A: Api> Clearing<A> {
         }
     }
 
-    /// Runs it to its end. Returns when the node is put back (or gone), and never before; true if it was in vain.
+    /// Runs the clearing to its end. Returns once the node is released or gone, and true if the clearing was in vain.
     pub async fn run(mut self) -> bool {
         let strategy = strategy::named::<A>(self.state.strategy);
         let halted = handover::halted(
@@ -130,7 +131,7 @@ impl<A: Api> Clearing<A> {
         };
         let secs = self.secs();
         match &end {
-            Ok(pod) => self.say(Event::Landed {
+            Ok(pod) => self.say(Event::Placed {
                 secs,
                 pod: pod.name_any(),
                 pod_uid: pod.uid().unwrap_or_default(),
@@ -142,13 +143,13 @@ impl<A: Api> Clearing<A> {
                     detail,
                     secs,
                 });
-                handover::release(&self.api, &self.state, halt.in_vain()).await;
+                handover::unpin(&self.api, &self.state, halt.in_vain()).await;
             }
         }
         let in_vain = end.is_err_and(|halt| halt.in_vain());
-        // A cordon that it did not get to put there is somebody else's.
+        // Before the guard was set, a cordon can only be somebody else's.
         self.state.cordoned &= self.is_guarded();
-        put_back(
+        release(
             &self.api,
             &self.log,
             &self.node.name_any(),
@@ -169,7 +170,7 @@ impl<A: Api> Clearing<A> {
         let this = &*self;
         tokio::select! {
             halt = strategy.attend(this) => Err(halt),
-            landed = handover::land(&this.api, &this.state, &this.node, &this.args.card_resource) => landed,
+            placed = handover::place(&this.api, &this.state, &this.node, &this.args.card_resource) => placed,
         }
     }
 
@@ -193,11 +194,11 @@ impl<A: Api> Clearing<A> {
         &self.state.listed
     }
 
-    /// Card-holding pods bound to the node, asked of the API server now, the request's own left out.
+    /// Card-holding pods bound to the node, read from the API server, without the request's own.
     ///
     /// # Errors
     ///
-    /// A refused call halts the clearing.
+    /// The API server refuses the call.
     pub async fn holders(&self) -> Result<Vec<Pod>, Halt> {
         let mut pods = persist(|| self.api.list_bound(self.node()))
             .await
@@ -206,7 +207,7 @@ impl<A: Api> Clearing<A> {
         Ok(pods)
     }
 
-    /// What the watch has seen of the node.
+    /// The tasks on the node as the watch has them.
     pub fn view(&self) -> View {
         let world = self.api.world();
         let mut view = View::default();
@@ -227,10 +228,10 @@ impl<A: Api> Clearing<A> {
         view
     }
 
-    /// True if there is a task in the view that nobody has told to stop.
-    pub fn has_untold(&self, view: &View) -> bool {
+    /// True if the view has a task that is neither evicted nor being deleted.
+    pub fn needs_eviction(&self, view: &View) -> bool {
         let mut holders = view.holders.iter();
-        holders.any(|(uid, stopping)| !stopping && !self.was_told(uid))
+        holders.any(|(uid, ending)| !ending && !self.was_evicted(uid))
     }
 
     fn is_stray(&self, pod: &Pod) -> bool {
@@ -238,7 +239,7 @@ impl<A: Api> Clearing<A> {
             && !handover::is_requests(&self.api.world(), &self.state.request, pod)
     }
 
-    /// Sleeps until the watch has seen a change of the node's tasks, a second at most.
+    /// Sleeps until the watch shows a change of the node's tasks, a second at most.
     pub async fn next_change(&self, changes: &mut watch::Receiver<u64>, seen: &View) {
         let moved = async {
             while self.view() == *seen {
@@ -265,7 +266,7 @@ impl<A: Api> Clearing<A> {
     }
 }
 
-/// The fields that stand in every line of a clearing.
+/// The fields that are in every line about a clearing.
 #[must_use]
 pub fn tag(node: &str, state: &State) -> ClearingTag {
     ClearingTag {

@@ -1,7 +1,7 @@
-//! List the node's tasks, cordon it, stop those listed: a first version, kept to measure its race.
+//! List the node's tasks, cordon it, evict the tasks listed: the article's first version, kept to measure its race.
 //!
-//! A task that is bound between the list and the moment kube-scheduler heeds the cordon is on nobody's list. Nothing is
-//! slowed down on purpose: the window is what the API's own answers take.
+//! A task that is bound after the list and before kube-scheduler sees the cordon is not on the list. Nothing is slowed down
+//! on purpose: the window is as long as the API server's answers take.
 
 use futures::future::{BoxFuture, FutureExt as _};
 use kube::ResourceExt as _;
@@ -23,9 +23,9 @@ impl<A: Api> Strategy<A> for ListThenEvict {
                     .filter_map(|p| p.metadata.uid.clone())
                     .collect();
                 c.guard(Guard::Cordon, uids).await?;
-                c.stop(&listed).await?;
+                c.evict(&listed).await?;
             }
-            // Only those listed are waited for: that is the flaw.
+            // Only the listed tasks are waited for. That is the flaw.
             let mut changes = c.api().changes();
             loop {
                 let view = c.view();
@@ -34,7 +34,7 @@ impl<A: Api> Strategy<A> for ListThenEvict {
                 if left.is_empty() {
                     return Ok(());
                 }
-                c.stop(&left).await?;
+                c.evict(&left).await?;
                 c.next_change(&mut changes, &view).await;
             }
         }

@@ -1,7 +1,7 @@
-//! How a node is emptied. In: a [`Clearing`]. Out: the node guarded and, as far as the strategy can tell, free of
-//! card-holding tasks. Hand-over is not here: it is the same for all.
+//! How a node is emptied. In: a [`Clearing`]. Out: a guarded node which, as far as the strategy can tell, has no task that
+//! holds a card. The hand-over is the same for all strategies and is not here.
 //!
-//! Every strategy may be killed between any two calls and begun again on the same node.
+//! A strategy may be killed between any two calls, and is then begun again on the same node.
 
 mod list_then_evict;
 mod recheck;
@@ -15,10 +15,10 @@ use super::clearing::{Clearing, Halt};
 
 /// How a node is emptied.
 pub trait Strategy<A: Api>: Send + Sync {
-    /// Puts the guard in force and returns once it holds the node to be empty.
+    /// Sets the guard, empties the node, and returns once it takes the node to be empty.
     fn clear<'a>(&'a self, clearing: &'a mut Clearing<A>) -> BoxFuture<'a, Result<(), Halt>>;
 
-    /// Runs beside the wait for the request to land, from hand-over on. Never returns but to halt the clearing.
+    /// Runs from the hand-over on, until the request is placed. Returns only to halt the clearing.
     fn attend<'a>(&'a self, _clearing: &'a Clearing<A>) -> BoxFuture<'a, Halt> {
         std::future::pending().boxed()
     }

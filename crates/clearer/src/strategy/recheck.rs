@@ -1,7 +1,8 @@
-//! Cordon, stop, and list again each second until no task holds a card: the article's second version.
+//! Cordon the node, evict its tasks, and list again each second until no task holds a card: the article's second version.
 //!
-//! A task that was decided before the cordon is stopped like the others if it is bound before the last list. One that is
-//! bound after it is not seen: a window as wide as the slowest bind in flight, where list-then-evict's is always open.
+//! The scheduler may have decided for this node before the cordon. Such a task is evicted like the others if it is bound
+//! before the last list, and is not seen if it is bound later. The window is as long as the slowest bind in flight; that of
+//! list-then-evict is open at every clearing.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::Strategy;
 use crate::api::Api;
 use crate::clearing::{Clearing, Guard, Halt};
 
-/// Between two lists, as published.
+/// Time between two lists, as published in the article.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// See the module.
@@ -26,7 +27,7 @@ impl<A: Api> Strategy<A> for Recheck {
                 if holders.is_empty() {
                     return Ok(());
                 }
-                c.stop(&holders).await?;
+                c.evict(&holders).await?;
                 tokio::time::sleep(EVERY).await;
             }
         }

@@ -1,13 +1,13 @@
-//! Taint the node for the one request before anything is listed; stop whatever holds a card until the request lands.
+//! Reserve the node for the request by a taint, then list. Evict every task that holds a card until the request is placed.
 //!
-//! No window by construction:
-//! 1. From the taint on, no decision that sees it puts anything but the request here.
-//! 2. Decisions made before it are finite in number, and each ends as a bound pod or not at all. Those that HAMi has
-//!    already written down (its claim on an unbound pod) hold the hand-over back for a while; those that show later are
-//!    stopped when they are bound, since the node is attended until the request has landed.
-//! 3. HAMi never gives one card to two whole-card tasks, so the request waits rather than shares.
+//! This leaves no window:
+//! 1. Once the scheduler sees the taint, it binds no pod but the request to this node.
+//! 2. Of the earlier decisions, each ends as a bound pod or not at all. If HAMi has already written one down (its claim on
+//!    an unbound pod), the hand-over waits for it for a while. A pod bound later is evicted then, since the strategy keeps
+//!    watching the node until the request is placed.
+//! 3. HAMi never gives one card to two whole-card tasks, so the request waits and does not share.
 //!
-//! It is woken by the watches instead of polling, so it is no later than the cluster itself.
+//! The strategy does not poll: the watches wake it.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use super::Strategy;
 use crate::api::Api;
 use crate::clearing::{Clearing, Guard, Halt, View};
 
-/// How long a claim without a bind is taken to be a bind in flight. HAMi stamps whole seconds, and at its default rate
-/// limit a bind follows its claim within about two seconds (HAMi v2.10: some five calls at 5 a second); the claims of
-/// binds that failed stay on the pods and must not hold anything back for long. Too short costs the request a second
-/// attempt, never a wrong landing.
+/// How long a claim without a bind counts as a bind in flight. HAMi's time stamps are whole seconds, and at its default
+/// client limit a bind follows its claim within about two seconds (HAMi v2.10: some five calls at 5 per second). After a
+/// failed bind the claim stays on the pod, and must not hold back the hand-over for long. A value too short costs the
+/// request a second attempt, but never places another task on its node.
 const CLAIM_FRESH: Duration = Duration::from_secs(3);
 
 /// See the module.
@@ -35,14 +35,14 @@ impl<A: Api> Strategy<A> for Reserve {
             let mut first = true;
             loop {
                 let view = c.view();
-                // The watch says when to look closer, the list says what is there.
-                if first || view.holders.is_empty() || c.has_untold(&view) {
+                // The watch says when to list; the list decides.
+                if first || view.holders.is_empty() || c.needs_eviction(&view) {
                     first = false;
                     let holders = c.holders().await?;
                     if holders.is_empty() && !is_claimed(&view, c.api().now()) {
                         return Ok(());
                     }
-                    c.stop(&holders).await?;
+                    c.evict(&holders).await?;
                 }
                 c.next_change(&mut changes, &view).await;
             }
@@ -55,12 +55,12 @@ impl<A: Api> Strategy<A> for Reserve {
             let mut changes = c.api().changes();
             loop {
                 let view = c.view();
-                if c.has_untold(&view) {
-                    let stopped = match c.holders().await {
-                        Ok(holders) => c.stop(&holders).await,
+                if c.needs_eviction(&view) {
+                    let evicted = match c.holders().await {
+                        Ok(holders) => c.evict(&holders).await,
                         Err(halt) => Err(halt),
                     };
-                    if let Err(halt) = stopped {
+                    if let Err(halt) = evicted {
                         return halt;
                     }
                 }

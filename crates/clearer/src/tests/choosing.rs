@@ -1,4 +1,4 @@
-//! Which node is chosen, and which never is.
+//! Which node is chosen, and which is never chosen.
 
 use std::collections::HashSet;
 

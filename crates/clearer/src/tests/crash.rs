@@ -1,4 +1,4 @@
-//! The clearer is killed at every call, before it is carried out and before its answer is heard, and started again.
+//! The clearer is killed at every call, before the call is carried out or before its answer arrives, and started again.
 
 use super::fake::{Cluster, Fake, Hook, When};
 use super::*;

@@ -1,4 +1,4 @@
-//! A small cluster in memory: API server, Kueue, Job controller, kubelet and scheduler, moved on in steps of 100 ms of
+//! A small cluster in memory: API server, Kueue, Job controller, kubelet and scheduler. It moves in steps of 100 ms of
 //! paused time. Its watches are up to one step behind, as real ones are.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::workload::{Quota, Workload};
 /// Length of a step.
 pub const STEP: Duration = Duration::from_millis(100);
 
-/// Whether a hook runs before the call is carried out or between that and its answer.
+/// Whether a hook runs before the call is carried out, or after that and before its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     Before,
@@ -44,7 +44,7 @@ pub struct Cluster {
     pub pods: BTreeMap<Name, Value>,
     pub workloads: BTreeMap<Name, Value>,
     pub lease: Option<Lease>,
-    /// Names of pods whose process ignores its stop.
+    /// Names of pods whose process ignores its eviction.
     pub stubborn: Vec<String>,
     /// Namespaces whose `PodDisruptionBudget` forbids evictions.
     pub budget: Vec<String>,

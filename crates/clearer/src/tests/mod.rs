@@ -1,4 +1,4 @@
-//! The clearer against a cluster in memory whose every moment can be chosen.
+//! The clearer against a cluster in memory, in which a test can act at any moment.
 
 mod choosing;
 mod crash;
@@ -26,7 +26,7 @@ const ALL: [StrategyKind; 3] = [
     StrategyKind::Reserve,
 ];
 
-/// The settings of the tests: teams `small` and `bare` may be stopped.
+/// The settings of the tests: tasks of the teams `small` and `bare` may be evicted.
 fn args(strategy: StrategyKind, more: &[&str]) -> Args {
     #[derive(clap::Parser)]
     struct Cli {
@@ -68,7 +68,7 @@ impl Running {
         Self { said, task }
     }
 
-    /// Kills it, with all that it has under way.
+    /// Kills it, with all its calls in flight.
     async fn kill(&self) {
         self.task.abort();
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -126,7 +126,7 @@ async fn pass(fake: &Fake, secs: f64) {
     }
 }
 
-/// Moves the cluster on until nothing is left to be put right and the clearer has been silent for 3 s, or for so long.
+/// Moves the cluster on until nothing is stuck and the clearer has been silent for 3 s, or for `secs` at most.
 async fn settle(fake: &Fake, running: &Running, secs: u32) {
     let (mut said, mut silent) = (0, 0);
     for _ in 0..secs {

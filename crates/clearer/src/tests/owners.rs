@@ -1,4 +1,4 @@
-//! Several clearers with Leases of their own, and hands that take a clearing's hold off its node.
+//! Several clearers with Leases of their own, and people who take a clearing's annotation or guard off its node.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn stranger() -> Args {
     args
 }
 
-/// A [`busy_cluster`] with a clearing of `a` that goes on until its time limit: a task ignores its stop.
+/// A [`busy_cluster`] with a clearing of `a` that goes on until its time limit: a task ignores its eviction.
 async fn stuck_clearing(strategy: StrategyKind) -> (Fake, Running) {
     let fake = busy_cluster();
     fake.lock().stubborn = vec!["young-0-0".into()];
@@ -49,9 +49,9 @@ async fn a_clearer_leaves_the_clearings_of_another_alone() {
         assert_eq!(other.story(), "", "{strategy:?}");
         assert_eq!(reason(&running), None, "{}", running.story());
         assert_eq!(note(&fake, "a"), before);
-        assert!(put_back(&fake, &stranger()).await.is_ok());
-        assert_eq!(note(&fake, "a"), before, "put back by a stranger");
-        // Reserved without an annotation, for a moment or for good: still not a stranger's.
+        assert!(release_all(&fake, &stranger()).await.is_ok());
+        assert_eq!(note(&fake, "a"), before, "released by a stranger");
+        // A reserved node without an annotation is not a stranger's either.
         running.kill().await;
         fake.edit(|c| drop_note(c, "a"));
         let guarded = fake.lock().nodes["a"]["spec"].clone();
@@ -61,10 +61,10 @@ async fn a_clearer_leaves_the_clearings_of_another_alone() {
 }
 
 /// `--put-back-all`.
-async fn put_back(fake: &Fake, args: &Args) -> anyhow::Result<()> {
+async fn release_all(fake: &Fake, args: &Args) -> anyhow::Result<()> {
     let quiet = Log::to(|_| {});
     tokio::select! {
-        ended = control::put_everything_back(fake, args, &quiet) => ended,
+        ended = control::release_everything(fake, args, &quiet) => ended,
         () = pass(fake, 60.0) => panic!("it does not end"),
     }
 }
@@ -132,7 +132,7 @@ async fn with_hand(strategy: StrategyKind, hand: impl Fn(&mut Cluster)) -> (Fake
         "{strategy:?}\n{}",
         running.story()
     );
-    // Nobody keeps the scheduler from the node any more: what comes now is no longer this clearing's.
+    // Without the guard new tasks may come, and they are not this clearing's victims.
     let now = fake.now();
     let uid = {
         let mut cluster = fake.lock();
@@ -140,9 +140,9 @@ async fn with_hand(strategy: StrategyKind, hand: impl Fn(&mut Cluster)) -> (Fake
     };
     fake.edit(|c| c.bind("small", "late", "a", now));
     settle(&fake, &running, 40).await;
-    let stopped =
-        running.count(|e| matches!(e, Event::Stopped { victim } if victim.victim_uid == uid));
-    assert_eq!(stopped, 0, "{strategy:?}\n{}", running.story());
+    let evicted =
+        running.count(|e| matches!(e, Event::Evicted { victim } if victim.victim_uid == uid));
+    assert_eq!(evicted, 0, "{strategy:?}\n{}", running.story());
     let on_a = {
         let said = running.said.lock().unwrap();
         let chosen = said
@@ -163,7 +163,7 @@ async fn with_hand(strategy: StrategyKind, hand: impl Fn(&mut Cluster)) -> (Fake
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clearing_whose_annotation_is_taken_away_ends_and_gives_its_victims_back() {
+async fn a_clearing_whose_annotation_is_taken_away_ends_and_its_victims_queue_again() {
     for strategy in ALL {
         with_hand(strategy, |cluster| drop_note(cluster, "a")).await;
     }
@@ -205,14 +205,14 @@ async fn clearers_with_overlapping_scopes_do_not_take_each_other_s_nodes_nor_req
         let story = both.each_ref().map(Running::story).join("---\n");
         let guarded = |r: &Running| r.count(|e| matches!(e, Event::Guarded));
         assert_eq!(guarded(&both[0]) + guarded(&both[1]), 1, "{story}");
-        let landed = |r: &Running| r.count(|e| matches!(e, Event::Landed { .. }));
-        assert_eq!(landed(&both[0]) + landed(&both[1]), 1, "{story}");
+        let placed = |r: &Running| r.count(|e| matches!(e, Event::Placed { .. }));
+        assert_eq!(placed(&both[0]) + placed(&both[1]), 1, "{story}");
         assert_eq!(fake.lock().stuck(), Vec::<String>::new(), "{story}");
     }
 }
 
-/// Overwrites the annotation of a stuck clearing with `text` and puts everything back.
-async fn put_back_after(strategy: StrategyKind, text: &str) -> (Fake, anyhow::Result<()>) {
+/// Overwrites the annotation of a stuck clearing with `text` and releases everything.
+async fn release_after(strategy: StrategyKind, text: &str) -> (Fake, anyhow::Result<()>) {
     let (fake, running) = stuck_clearing(strategy).await;
     running.kill().await;
     fake.edit(|cluster| {
@@ -221,16 +221,15 @@ async fn put_back_after(strategy: StrategyKind, text: &str) -> (Fake, anyhow::Re
         touch(node);
     });
     pass(&fake, 1.0).await;
-    let ended = put_back(&fake, &args(strategy, &[])).await;
+    let ended = release_all(&fake, &args(strategy, &[])).await;
     (fake, ended)
 }
 
 #[tokio::test(start_paused = true)]
-async fn put_back_all_undoes_what_it_can_of_a_clearing_that_it_cannot_read_and_says_what_it_cannot()
-{
+async fn put_back_all_releases_a_node_it_cannot_read_as_far_as_it_can_and_says_what_is_left() {
     for strategy in ALL {
         for text in ["not JSON", r#"{"id": 7, "cordoned": "perhaps"}"#] {
-            let (fake, ended) = put_back_after(strategy, text).await;
+            let (fake, ended) = release_after(strategy, text).await;
             let stuck = fake.lock().stuck();
             if strategy == StrategyKind::Reserve {
                 assert!(ended.is_ok(), "{ended:?}");
@@ -244,13 +243,13 @@ async fn put_back_all_undoes_what_it_can_of_a_clearing_that_it_cannot_read_and_s
                 );
             }
         }
-        // As far as it goes, it is heeded.
+        // What can be read of it is used.
         let text = if strategy == StrategyKind::Reserve {
             r#"{"cordoned": false}"#
         } else {
             r#"{"cordoned": true, "phase": "of a later version"}"#
         };
-        let (fake, ended) = put_back_after(strategy, text).await;
+        let (fake, ended) = release_after(strategy, text).await;
         assert!(ended.is_ok(), "{ended:?}");
         assert_eq!(fake.lock().stuck(), Vec::<String>::new());
     }

@@ -1,11 +1,11 @@
-//! The race that this program is about: a task that comes to the node while it is being cleared.
+//! The race that this program is about: a task comes to the node while it is being cleared.
 
 use std::sync::Arc;
 
 use super::fake::{Fake, Hook, When};
 use super::*;
 
-/// Runs one clearing with something happening at a call; true if the request landed on `a` by the first clearing.
+/// Runs one clearing with something happening at a call. True if the first clearing placed the request on `a`.
 async fn is_right(
     strategy: StrategyKind,
     prepare: impl Fn(&Fake),
@@ -80,8 +80,8 @@ fn decided(fake: &Fake) {
     cluster.pods.get_mut(&key).unwrap()["metadata"]["annotations"] = claim;
 }
 
-/// Whether the request lands on `a` if the bind of a decision made before takes effect after this time.
-async fn lands_despite_bind_at(strategy: StrategyKind, secs: f64) -> bool {
+/// Whether the request is placed on `a` if the bind of an earlier decision takes effect after this time.
+async fn is_placed_despite_bind_at(strategy: StrategyKind, secs: f64) -> bool {
     let fake = busy_cluster();
     decided(&fake);
     let running = Running::start(&fake, &args(strategy, &[]));
@@ -89,23 +89,23 @@ async fn lands_despite_bind_at(strategy: StrategyKind, secs: f64) -> bool {
     let now = fake.now();
     fake.lock().bind("small", "in-flight", "a", now);
     settle(&fake, &running, 40).await;
-    let landed = fake.lock().node_of("research", "big").as_deref() == Some("a");
-    landed && !running.has_failed()
+    let placed = fake.lock().node_of("research", "big").as_deref() == Some("a");
+    placed && !running.has_failed()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bind_in_flight_is_dealt_with_by_reserve_however_late_it_lands() {
+async fn reserve_deals_with_a_bind_in_flight_however_late_it_comes() {
     let times: Vec<f64> = (1..20).map(|n| f64::from(n) * 0.4).collect();
     let mut wrong = std::collections::BTreeMap::new();
     for strategy in ALL {
         for secs in &times {
-            if !lands_despite_bind_at(strategy, *secs).await {
+            if !is_placed_despite_bind_at(strategy, *secs).await {
                 *wrong.entry(format!("{strategy:?}")).or_insert(0) += 1;
             }
         }
     }
     assert_eq!(wrong.get("Reserve"), None, "{wrong:?}");
-    // The two others have no eyes for it, but recheck for a shorter time.
+    // The two others do not see it, but the window of recheck is shorter.
     assert!(
         wrong["Recheck"] > 0 && wrong["ListThenEvict"] > wrong["Recheck"],
         "{wrong:?}"
@@ -113,18 +113,18 @@ async fn a_bind_in_flight_is_dealt_with_by_reserve_however_late_it_lands() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reserve_is_told_by_the_watch_and_recheck_by_the_clock() {
+async fn reserve_is_woken_by_the_watch_and_recheck_by_the_clock() {
     let mut secs = std::collections::BTreeMap::new();
     for strategy in ALL {
         let fake = busy_cluster();
         let running = Running::start(&fake, &args(strategy, &[]));
         pass(&fake, 20.0).await;
         let said = running.said.lock().unwrap();
-        let landed = said.iter().find_map(|l| match l.event {
-            Event::Landed { secs, .. } => Some(secs),
+        let placed = said.iter().find_map(|l| match l.event {
+            Event::Placed { secs, .. } => Some(secs),
             _ => None,
         });
-        secs.insert(format!("{strategy:?}"), landed.unwrap());
+        secs.insert(format!("{strategy:?}"), placed.unwrap());
     }
     assert!(secs["Reserve"] < secs["Recheck"], "{secs:?}");
 }
@@ -142,7 +142,7 @@ async fn two_requests_at_once_each_get_the_node_cleared_for_them() {
         let mut seen = 0;
         for line in said
             .iter()
-            .filter(|l| matches!(l.event, Event::Landed { .. }))
+            .filter(|l| matches!(l.event, Event::Placed { .. }))
         {
             let tag = line.clearing.as_ref().unwrap();
             let pod = &cluster.pods[&("research".to_owned(), tag.request.clone())];

@@ -1,4 +1,4 @@
-//! What can go wrong around a clearing. After each: nothing cordoned, tainted, inactive or pinned.
+//! What can go wrong around a clearing. Afterwards nothing may be cordoned, tainted, inactive or pinned.
 
 use super::fake::{Cluster, Fake};
 use super::*;
@@ -78,7 +78,7 @@ async fn the_node_is_deleted_at_any_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_victim_that_ignores_its_stop_costs_the_node_not_the_request() {
+async fn a_victim_that_ignores_its_eviction_costs_the_node_not_the_request() {
     for strategy in ALL {
         let (fake, running) = with_trouble(strategy, &[], 0.0, |cluster| {
             cluster.stubborn = vec!["young-0-0".into()];
@@ -123,7 +123,7 @@ async fn a_disruption_budget_is_respected_and_waited_for() {
                 .pods
                 .contains_key(&("bare".into(), "bare-0".into()))
         );
-        // Tried again each second, said once a pod.
+        // Tried again each second, logged once per pod.
         assert_eq!(running.count(|e| matches!(e, Event::BudgetHolds { .. })), 2);
         fake.edit(|c| c.budget.clear());
         pass(&fake, 20.0).await;
@@ -215,7 +215,7 @@ async fn a_request_kept_waiting_by_something_else_is_left_alone_after_its_attemp
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stray_that_must_not_be_stopped_ends_the_clearing() {
+async fn a_newcomer_that_must_not_be_evicted_ends_the_clearing() {
     let (fake, running) = with_trouble(StrategyKind::Reserve, &[], 1.2, |cluster| {
         let now = jiff::Timestamp::from_second(1_767_225_600).unwrap();
         cluster.add_pod("untouchable", "stray", 1, Some("a"), now, 0);
@@ -277,7 +277,7 @@ async fn put_back_all_undoes_a_clearing_half_way() {
         assert_ne!(fake.lock().stuck(), Vec::<String>::new(), "nothing to undo");
         let quiet = Log::to(|_| {});
         let args = args(strategy, &[]);
-        let undo = control::put_everything_back(&fake, &args, &quiet);
+        let undo = control::release_everything(&fake, &args, &quiet);
         tokio::select! {
             undone = undo => assert!(undone.is_ok()),
             () = pass(&fake, 60.0) => panic!("it does not end"),
@@ -287,7 +287,7 @@ async fn put_back_all_undoes_a_clearing_half_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_that_is_never_answered_holds_nothing_up_and_is_not_called_a_stop() {
+async fn an_eviction_that_is_never_answered_holds_nothing_up_and_is_not_called_one() {
     for strategy in [StrategyKind::Recheck, StrategyKind::Reserve] {
         let fake = busy_cluster();
         fake.lock().unanswered = vec!["bare-0".into()];
@@ -297,10 +297,10 @@ async fn a_stop_that_is_never_answered_holds_nothing_up_and_is_not_called_a_stop
         fake.lock().add_pod("small", "late", 1, None, now, 0);
         fake.edit(|c| c.bind("small", "late", "a", now));
         pass(&fake, 20.0).await;
-        let about = |pod: &str, stopped: bool| {
+        let about = |pod: &str, evicted: bool| {
             running.count(|e| match e {
-                Event::Stopped { victim } => stopped && victim.victim_pod == pod,
-                Event::StopUnanswered { victim } => !stopped && victim.victim_pod == pod,
+                Event::Evicted { victim } => evicted && victim.victim_pod == pod,
+                Event::EvictionUnanswered { victim } => !evicted && victim.victim_pod == pod,
                 _ => false,
             })
         };

@@ -1,4 +1,4 @@
-//! The node clearer beside a run: started before the clock, its decisions kept in the run's folder.
+//! Runs the node clearer beside a run. It starts before the clock, and its decisions go into the run's folder.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,19 +14,20 @@ use plan::{ClearerPlan, Plan};
 use results::judge;
 use results::run_folder::{Disturbance, Record, RunSummary, RunWriter, reader};
 
-/// Label that every fake machine carries (`kwok/node.yaml`): the scope of a clearer that is given no group.
+/// Label of every fake machine (`kwok/node.yaml`): the scope of a clearer without a group.
 const EVERY_MACHINE: &str = "gpu=on";
 
-/// How long the clearer may take until it leads: it waits for its watches' first lists and a free Lease, a second or two.
+/// How long the clearer may take until it leads. It waits for the first lists of its watches and for a free Lease, usually a
+/// second or two.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often its log is looked at meanwhile.
+/// How often its log is read meanwhile.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Starts the clearer under the cluster's supervisor and waits until it leads.
 ///
 /// # Errors
-/// If it does not; its own messages are in the run's `logs/clearer.log`.
+/// The clearer does not lead in time. Its own messages are in the run's `logs/clearer.log`.
 pub async fn start(
     cluster: &Cluster,
     plan: &ClearerPlan,
@@ -48,7 +49,7 @@ pub async fn start(
     Ok(())
 }
 
-/// Writes into a run's summary where the requests placed that machines were cleared for, and who paid.
+/// Writes into a run's summary where the requests were placed that a machine was cleared for, and whose tasks were evicted.
 pub fn judge(
     plan: &Plan,
     records: &[Record],
@@ -63,7 +64,8 @@ pub fn judge(
             Err(error) => summary.disturbed.push(Disturbance {
                 kind: "lost-evidence".into(),
                 detail: error.to_string(),
-                remedy: "which machine was cleared for whom is not known; run again".into(),
+                remedy: "it is unknown which machine was cleared for which request; run again"
+                    .into(),
             }),
         }
         summary.placements = judge::placements(clearer, records, &decisions, clock.zero_wall());
@@ -72,7 +74,7 @@ pub fn judge(
 }
 
 fn leads(decisions: &Path) -> bool {
-    // Its first line, which is short; a file that is not there yet has none.
+    // `leading` is its first line. The file may not exist yet.
     std::fs::read_to_string(decisions).is_ok_and(|text| text.contains(r#""event":"leading""#))
 }
 
@@ -106,7 +108,7 @@ mod tests {
         args: clearer::Args,
     }
 
-    /// What the clearer's own command line makes of a plan's.
+    /// The plan's arguments as the clearer's own command line parses them.
     fn parsed(plan: &ClearerPlan) -> clearer::Args {
         let line = arguments(plan);
         assert_eq!(line[0], "clearer");
@@ -140,7 +142,7 @@ mod tests {
             };
             let args = parsed(&plan);
             assert_eq!((args.strategy, args.trigger), (kind, cause));
-            assert!(args.may_stop("speech") && !args.may_stop("research"));
+            assert!(args.may_evict("speech") && !args.may_evict("research"));
             assert!((args.time_limit - 45.5).abs() < 1e-9);
             assert!(args.lease_secs >= 2 && !args.put_back_all);
         }

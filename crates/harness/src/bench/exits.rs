@@ -1,4 +1,4 @@
-//! What the components' exits mean for a run: restarts, a lost substrate, lines of `restarts.jsonl`.
+//! Turns components' exits into restarts, the disturbance of a lost substrate, and lines of `restarts.jsonl`.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use results::run_folder::Cause;
 use results::run_folder::run_summary::cut;
 use results::run_folder::{ComponentExit, Disturbance};
 
-/// Restarts of each supervised component: exits that the harness did not cause.
+/// Restarts of each supervised component: its exits that the harness did not cause.
 pub fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
     let mut restarts: BTreeMap<String, u32> = [
         plan::component::KUBE_SCHEDULER,
@@ -24,12 +24,12 @@ pub fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
     restarts
 }
 
-/// Whether it was a restart. The substrate has no supervisor: what ends there is not started again.
+/// Whether an exit led to a restart. The substrate has no supervisor, so its components are not started again.
 pub fn restarted(exit: &Exit) -> bool {
     exit.cause != Cause::Stopped && plan::component::SUPERVISED.contains(&exit.component.as_str())
 }
 
-/// The same by component, then cause.
+/// Restarts by component, then by cause.
 pub fn causes(exits: &[Exit]) -> BTreeMap<String, BTreeMap<String, u32>> {
     let mut causes: BTreeMap<String, BTreeMap<String, u32>> = BTreeMap::new();
     for exit in exits.iter().filter(|e| restarted(e)) {
@@ -39,7 +39,7 @@ pub fn causes(exits: &[Exit]) -> BTreeMap<String, BTreeMap<String, u32>> {
     causes
 }
 
-/// The substrate has no supervisor: what of it died stayed dead, and the run is about something else from then on.
+/// The disturbances of substrate components that died. They stay dead, and from then on the run measures another system.
 pub fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
     let mut dead = exits.iter().filter(|e| {
         e.cause != Cause::Stopped && !plan::component::SUPERVISED.contains(&e.component.as_str())
@@ -55,7 +55,7 @@ pub fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
     })
 }
 
-/// Seconds since `zero`; negative: before it.
+/// Seconds since `zero`; negative before it.
 pub fn secs_of(exit: &Exit, zero: Instant) -> f64 {
     match exit.instant.checked_duration_since(zero) {
         Some(after) => after.as_secs_f64(),
@@ -63,7 +63,7 @@ pub fn secs_of(exit: &Exit, zero: Instant) -> f64 {
     }
 }
 
-/// An exit as the run's folder has it.
+/// An exit as a line of `restarts.jsonl`.
 pub fn component_exit(exit: &Exit, clock: &Clock) -> ComponentExit {
     ComponentExit {
         secs: secs_of(exit, clock.instant_at(0.0)),

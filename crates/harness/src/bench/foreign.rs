@@ -1,4 +1,4 @@
-//! CPU time that programs other than the harness and its cluster used during a run: what makes a machine a noisy one.
+//! Measures the CPU time that other programs used during a run. Too much of it is a disturbance.
 
 use std::time::Instant;
 
@@ -11,14 +11,14 @@ use results::run_folder::Disturbance;
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
     at: Instant,
-    /// Of the whole machine, seconds.
+    /// Used on the whole host, seconds.
     machine_secs: f64,
-    /// Of the harness and the components, seconds.
+    /// Used by the harness and the components, seconds.
     own_secs: f64,
 }
 
 impl Mark {
-    /// Now, for the harness and the processes of its cluster; `None` if the kernel does not tell.
+    /// CPU time up to now; `None` if the kernel does not tell.
     #[must_use]
     pub fn now(components: &[(String, i32)]) -> Option<Self> {
         let pids = components.iter().map(|(_, pid)| pid.unsigned_abs());
@@ -30,19 +30,19 @@ impl Mark {
         })
     }
 
-    /// The disturbance, if others used too much since then.
+    /// The disturbance, if other programs have used too much since then.
     #[must_use]
     pub fn disturbance(self, now: Self) -> Option<Disturbance> {
         let wall = now.at.duration_since(self.at).as_secs_f64();
         let machine = now.machine_secs - self.machine_secs;
-        // A component that was restarted takes its CPU time with it; then this errs on the side of a disturbance.
+        // The CPU time of a component that has exited is missing, which can only add a disturbance.
         let own = (now.own_secs - self.own_secs).max(0.0);
         let others = (machine - own).max(0.0) / wall;
         let cores = f64::from(machine::all_cores());
         (wall > 0.0 && others > OTHERS_SHARE * cores).then(|| Disturbance {
             kind: "busy-machine".into(),
             detail: format!(
-                "other programs used {others:.2} of {cores:.0} cores during the run (up to {:.2} are taken for none)",
+                "other programs used {others:.2} of {cores:.0} cores during the run ({:.2} are tolerated)",
                 OTHERS_SHARE * cores
             ),
             remedy: "close them and run again; latencies are those of a busy machine".into(),

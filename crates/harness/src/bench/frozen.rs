@@ -1,4 +1,4 @@
-//! Components that were stopped where they stand (SIGSTOP, a debugger) by somebody else than the experiment.
+//! Finds components that somebody else than the experiment paused (SIGSTOP, a debugger).
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use plan::Stall;
 use plan::component::ETCD;
 use results::run_folder::Disturbance;
 
-/// A stall of the experiment's own may be seen this much earlier or later than planned, seconds: two samples.
+/// How much earlier or later than planned a stall of the experiment may be seen, seconds: two samples.
 const MARGIN_SECS: f64 = 2.0;
 
-/// A disturbance for each component that was seen stopped outside of `stalls`. `stopped` has a component and a second of
-/// the run for each sample, taken once a second, that found it so.
+/// A disturbance for each component that was seen paused outside of `stalls`. `stopped` has an entry for each sample, taken
+/// once a second, that found a component paused: the component, and the second of the run.
 #[must_use]
 pub fn disturbances(stopped: &[(String, f64)], stalls: &[Stall]) -> Vec<Disturbance> {
     let asked_for = |component: &str, at: f64| {
@@ -26,12 +26,12 @@ pub fn disturbances(stopped: &[(String, f64)], stalls: &[Stall]) -> Vec<Disturba
     let disturbance = |(component, at): (&str, Vec<f64>)| Disturbance {
         kind: "frozen-component".into(),
         detail: format!(
-            "{component} was held (state T) by a signal or a debugger in {} of the samples that are taken each second, first \
-             {:.0} s into the run",
+            "{component} was paused (state T) by a signal or a debugger in {} of the samples taken once a second, first {:.0} s \
+             into the run",
             at.len(),
             at.first().copied().unwrap_or(0.0)
         ),
-        remedy: "leave the cluster's processes alone while a run goes on, and run again".into(),
+        remedy: "do not touch the cluster's processes during a run, and run again".into(),
     };
     seen.into_iter().map(disturbance).collect()
 }
@@ -58,7 +58,7 @@ mod tests {
         assert!(
             found[1]
                 .detail
-                .contains("kueue was held (state T) by a signal or a debugger in 2")
+                .contains("kueue was paused (state T) by a signal or a debugger in 2")
         );
     }
 }

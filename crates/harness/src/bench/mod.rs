@@ -1,19 +1,19 @@
 //! Runs experiments: a session of runs, each on a fresh cluster.
 //!
-//! In: plans and programs. Out: a session's folder, news of it while it goes on, how it ended. Everything it
-//! starts it also stops.
+//! In: plans and programs. Out: a session's folder, an event for each run while the session goes on, and how it ended. It
+//! stops everything that it starts.
 //!
 //! - [`session`]: the runs of one experiment
-//! - [`turns`]: which comes next
-//! - [`run`]: one run
-//! - [`play`]: from the first submission to its end
-//! - [`soak`]: what restarted over the hours of a session that goes on for a set time
-//! - [`clearer`]: the node clearer beside it
+//! - [`turns`]: which run comes next
+//! - [`run`]: one run, from bring-up to tear-down
+//! - [`play`]: one run, from the first submission to the end of the work
+//! - [`soak`]: restarts over the hours of a soak session
+//! - [`clearer`]: the node clearer beside a run
 //! - [`stalls`]: stalls of etcd
-//! - [`exits`]: what components' exits mean for it
-//! - [`foreign`]: CPU time of other programs meanwhile
-//! - [`frozen`]: components that somebody else stopped meanwhile
-//! - [`progress`]: what a user sees meanwhile
+//! - [`exits`]: what components' exits mean for a run
+//! - [`foreign`]: CPU time of other programs during a run
+//! - [`frozen`]: components that somebody else paused during a run
+//! - [`progress`]: what a user sees during a run
 
 mod clearer;
 mod exits;

@@ -1,4 +1,4 @@
-//! What happens in a run from the first submission to its end.
+//! Plays a run, from the first submission to the end of the work.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crate::driver::Driver;
 use crate::observer::{Clock, Observer};
 use plan::{Plan, TenantPlan};
 
-/// Submits the background teams' work, starts the clock, plays the others' until the awaited teams' work is done and the
-/// plan's lingering is over, or the observation's time is. Whether it was all done. `beside` goes on meanwhile, from the
-/// clock's zero.
+/// Submits the background teams' Jobs, starts the clock and plays the other teams' timelines. Ends once the awaited teams'
+/// Jobs are done and the plan's lingering is over, or when the observation's time is up. Returns whether all were done.
+/// `beside` runs meanwhile, from the clock's zero.
 pub async fn play(
     plan: &Plan,
     clock: &Clock,
@@ -20,7 +20,7 @@ pub async fn play(
 ) -> bool {
     let teams = |of: fn(&TenantPlan) -> bool| plan.tenants.iter().filter(move |t| of(t));
     let prepared = prepare(driver, observer, clock, teams(|t| t.background));
-    // Background work that finds no place must not keep the run waiting for ever: what is there is there.
+    // Background Jobs that find no place must not keep the run waiting for ever.
     let _ = tokio::time::timeout(Duration::from_secs_f64(plan.give_up_secs), prepared).await;
     observer.start_clock();
     let awaited: Vec<&TenantPlan> = teams(|t| t.awaited).collect();
@@ -30,7 +30,7 @@ pub async fn play(
         observer.all_done(&names).await;
         tokio::time::sleep(Duration::from_secs_f64(plan.linger_secs)).await;
     };
-    // Those that nobody waits for go on for as long as the others do.
+    // Teams that nobody waits for go on as long as the others do.
     let company = async {
         let company = teams(|t| !t.awaited && !t.background);
         let company = join_all(company.map(|team| driver.play(team, 0.0)));
@@ -49,7 +49,8 @@ pub async fn play(
     }
 }
 
-/// Submits the background teams' work, one team after the other: a later one may want what an earlier one has taken.
+/// Submits the background teams' Jobs, one team after the other, so that an earlier team gets the cards that a later one
+/// wants too.
 async fn prepare(
     driver: &Driver,
     observer: &Observer,

@@ -1,6 +1,6 @@
-//! What a user sees while a run goes on: a live line a team on a terminal, a plain line every ten seconds without one.
+//! Shows a run's progress: on a terminal one live line per team, elsewhere a plain line every ten seconds.
 //!
-//! In: [`Live`] snapshots. Out: standard error only, so that standard output holds the final table alone.
+//! In: [`Live`] snapshots. Out: lines on standard error. Standard output is for the final table.
 
 use host::errln;
 use std::io::IsTerminal;
@@ -11,7 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use crate::observer::{Live, LiveTenant};
 use plan::{Plan, TenantPlan};
 
-/// How often a plain line is printed where there is no terminal.
+/// How often a plain line is printed if there is no terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// The live view of one run.
@@ -20,13 +20,13 @@ pub struct Progress {
     // Held so that the bars stay on screen as a block.
     _screen: Option<MultiProgress>,
     next_plain: Instant,
-    /// Experiments each team submits in all, by its place in the plan.
+    /// Jobs that each team submits in all, by its place in the plan.
     totals: Vec<u32>,
     expected_secs: f64,
 }
 
 impl Progress {
-    /// Opens the view for a run that is expected to take `expected_secs`.
+    /// Opens the view of a run that should take `expected_secs`.
     #[must_use]
     pub fn new(plan: &Plan, expected_secs: f64) -> Self {
         let total = |team: &TenantPlan| team.groups().map(|g| g.count).sum();
@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// Shows a snapshot. `restarts` counts those of all supervised components so far.
+    /// Shows a snapshot. `restarts` counts the restarts of all supervised components so far.
     pub fn show(&mut self, live: &Live, restarts: u32) {
         let left = self.expected_secs - live.at_secs;
         let left = if left > 0.0 {
@@ -93,8 +93,8 @@ impl Progress {
     }
 }
 
-/// What the columns of [`tenant_line`] say. Cards are those on bound pods, and those for which quota is held where that is
-/// more; experiments wait without quota + with quota and no machine yet; latency is that of what was bound so far.
+/// The columns of [`tenant_line`]. Cards: those of bound pods; `held` are those for which quota is reserved, if more. Waiting:
+/// Jobs without quota + Jobs with quota and no machine yet. Bound p50/p95: bind latency of the Jobs bound so far.
 const HEAD: [&str; 6] = [
     "team",
     "stage",
@@ -104,13 +104,13 @@ const HEAD: [&str; 6] = [
     "bound p50/p95",
 ];
 
-/// Cells in less than 80 columns.
+/// The cells of a line, in less than 80 columns.
 fn columns(cells: [&str; 6]) -> String {
     let [team, stage, cards, waiting, done, bound] = cells;
     format!("{team:<11.11} {stage:<11.11} {cards:<17} {waiting:<8} {done:<8} {bound}")
 }
 
-/// Where a team stands.
+/// A team's progress.
 fn tenant_line(tenant: &LiveTenant, total: u32, aligned: bool) -> String {
     let ended = tenant.done + tenant.failed;
     let place = match (&tenant.stage, tenant.round) {

@@ -1,7 +1,7 @@
-//! One run: a fresh cluster, its teams, the timeline, the evidence, the metrics.
+//! One run: brings up a fresh cluster, plays the teams' timelines, collects the evidence, and computes the metrics.
 //!
-//! In: a [`Job`] (plan, programs, folder). Out: the run's folder and its part of the summary. It leaves no process behind,
-//! however it ends, unless it was asked to keep the cluster.
+//! In: a [`Job`] (plan, programs, folder). Out: the run's folder and its part of the summary. However it ends, it leaves no
+//! process behind, unless it was asked to keep the cluster.
 
 use host::errln;
 use std::collections::BTreeMap;
@@ -42,10 +42,10 @@ use results::run_folder::{
 /// The harness's name in the audit log.
 pub const USER_AGENT: &str = concat!("headroom/", env!("CARGO_PKG_VERSION"));
 
-/// How long the last experiments' quota may take to be given back before the observation ends all the same.
+/// How long Kueue may take to release the last Jobs' quota. Then the observation ends all the same.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// How often progress is looked at.
+/// How often the progress is updated.
 const GLANCE: Duration = Duration::from_millis(500);
 
 /// What is the same for every run of a session.
@@ -57,9 +57,9 @@ pub struct Bench {
     pub components: BTreeMap<String, Program>,
     /// Which HAMi runs.
     pub hami: HamiSource,
-    /// What it calls itself in the audit log.
+    /// HAMi's name in the audit log.
     pub hami_agent: String,
-    /// Folder of live clusters' state.
+    /// Folder in which each live cluster has its own.
     pub state_root: PathBuf,
 }
 
@@ -68,13 +68,13 @@ pub struct Bench {
 pub struct Job<'a> {
     /// Its settings.
     pub plan: &'a Plan,
-    /// The command's own settings, to be recorded.
+    /// The command's own settings, which are recorded.
     pub host: &'a Host,
     /// Repeat, from 1.
     pub repeat: u32,
     /// Name of its folder in the session's.
     pub folder: String,
-    /// Leave the cluster up afterwards.
+    /// Whether to leave the cluster up afterwards.
     pub keep: bool,
 }
 
@@ -95,10 +95,10 @@ pub struct Done {
 
 /// Does one run.
 ///
-/// When `cancel` is cancelled the run ends early with what it has, and its summary says so.
+/// When `cancel` is cancelled, the run ends early with what it has, and its summary says so.
 ///
 /// # Errors
-/// If the cluster cannot be brought up, or the run's folder cannot be written at all.
+/// The cluster cannot be brought up, or the run's folder cannot be written at all.
 pub async fn run(
     bench: &Bench,
     job: &Job<'_>,
@@ -165,7 +165,7 @@ pub async fn run(
             disturbed.push(Disturbance {
                 kind: "lost-evidence".into(),
                 detail: error.to_string(),
-                remedy: "bind times are the watch's; run again".into(),
+                remedy: "the bind times come from the watch; run again".into(),
             });
         })
         .ok();
@@ -215,7 +215,7 @@ pub async fn run(
     })
 }
 
-/// Brings up a cluster for `plan` with a line of progress at each step.
+/// Brings up a cluster for `plan`, and prints a line at each step.
 ///
 /// # Errors
 /// As [`cluster::bring_up`].
@@ -238,9 +238,9 @@ pub async fn bring_up(
 /// What came of the observation.
 struct Seen {
     observation: Observation,
-    /// What the observation itself cannot see: an early end, other programs.
+    /// Disturbances that the observation itself cannot see: an early end, other programs.
     disturbed: Vec<Disturbance>,
-    /// Stalls as they were.
+    /// The stalls as they happened.
     stalls: Vec<Stall>,
     /// etcd's disk.
     storage: Option<Storage>,
@@ -263,7 +263,7 @@ async fn observe(
     });
     let observer = Observer::start(client, clock.clone(), plan, writer.clone(), pids).await?;
     let observer = Arc::new(observer);
-    // Before anything is submitted: what is bound waits for it.
+    // Before the first submission: bound pods wait for it.
     let _player = match &plan.data_plane {
         Some(_) => {
             let client = cluster.client(data_plane::USER_AGENT).await?;
@@ -294,7 +294,7 @@ async fn observe(
             let exits = cluster.exits();
             progress.show(&observer.live(), restarts(&exits).values().sum());
             if lost_substrate(&exits).is_some() {
-                // Nothing more will come of it.
+                // Nothing more will happen.
                 break;
             }
         }
@@ -305,7 +305,7 @@ async fn observe(
         () = cancel.cancelled() => (false, Some(Disturbance {
             kind: cut::INTERRUPTED.into(),
             detail: format!("stopped {:.0} s into the run", clock.now_secs().max(0.0)),
-            remedy: "metrics are partial; run it again to the end".into(),
+            remedy: "the metrics cover only part of the run; run it again to the end".into(),
         })),
     };
     progress.close();
@@ -343,7 +343,7 @@ fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Resu
     })
 }
 
-/// Components by what they call themselves in the audit log where that is not their name.
+/// The names of components in the audit log, where they are not ours.
 fn agents(bench: &Bench) -> BTreeMap<String, String> {
     let kueue = bench.programs.kueue.file_name().unwrap_or_default();
     BTreeMap::from([

@@ -1,4 +1,4 @@
-//! A session: one experiment's runs, arms interleaved, and its summary. A run that fails ends neither its arm nor the others.
+//! A session: the runs of one experiment, with its arms interleaved, and their summary. A failed run does not end the session.
 
 use host::errln;
 use std::path::Path;
@@ -21,7 +21,7 @@ use results::run_folder::{
     Ended, FailedRun, RunSummary, SessionWriter, Summary, WriteError, place,
 };
 
-/// What a session has to tell while it goes on.
+/// What happened in a session.
 #[derive(Debug)]
 pub enum News<'a> {
     /// A run came to its end, or was cut short by the user.
@@ -41,11 +41,11 @@ pub enum News<'a> {
     Ended(&'a Summary),
 }
 
-/// Does the runs one after the other and tells of each. A run that fails is said and recorded, and the next one
-/// begins.
+/// Does the runs one after the other, and reports each. A run that fails is reported and recorded, and the next one begins.
 ///
 /// # Errors
-/// If the session's or a run's folder cannot be written: the others' could not either. What was done before stays readable.
+/// The session's or a run's folder cannot be written, since then the others' could not either. The runs done before stay
+/// readable.
 pub async fn session(
     bench: &Bench,
     order: &Order,
@@ -97,13 +97,13 @@ pub async fn session(
                     });
                 }
             }
-            // It failed for being stopped.
+            // It failed because it was cancelled.
             Err(_) if going.interrupted => {}
             Err(error) if is_of_files(&error) => return Err(error),
             Err(error) => {
                 tell(News::Failed(going.failed(&job, &error)?));
                 if turns.failed(turn) {
-                    errln!("arm {} is given up: it failed again", plan.arm);
+                    errln!("no more runs of arm {}: it failed again", plan.arm);
                 }
             }
         }
@@ -122,7 +122,7 @@ fn is_of_files(error: &anyhow::Error) -> bool {
     causes.any(|cause| cause.downcast_ref::<WriteError>().is_some())
 }
 
-/// The run's place among all, for its first line.
+/// Which of how many runs it is, for its first line.
 fn place(going: &Going<'_>, last: Option<u32>) -> String {
     match (last, &going.soak) {
         (Some(last), _) => format!("of {last}"),
@@ -135,7 +135,7 @@ fn place(going: &Going<'_>, last: Option<u32>) -> String {
     }
 }
 
-/// A session under way.
+/// A session in progress.
 struct Going<'a> {
     order: &'a Order,
     writer: SessionWriter,
@@ -182,7 +182,7 @@ impl<'a> Going<'a> {
         })
     }
 
-    /// Takes up a run that came to its end, or was cut short by the user.
+    /// Adds a run that ended, or that the user interrupted.
     fn take(&mut self, done: Done) -> Result<(), WriteError> {
         if done.summary.came_to_its_end() {
             self.judged.push(done.judged);
@@ -210,11 +210,11 @@ impl<'a> Going<'a> {
         };
         self.summary.failed.push(failed);
         self.writer.summary(&self.summary)?;
-        // It was put there just now.
+        // It was pushed just above.
         Ok(&self.summary.failed[self.summary.failed.len() - 1])
     }
 
-    /// Says what all runs say together.
+    /// Summarises all runs.
     fn end(mut self) -> anyhow::Result<Ended> {
         self.summary.complete = !self.interrupted && self.summary.failed.is_empty();
         self.writer.summary(&self.summary)?;

@@ -1,6 +1,6 @@
-//! Restarts over the hours of a session that goes on for a set time (`--soak`).
+//! Counts restarts over the hours of a soak session (`--soak`).
 //!
-//! In: how each run's components ended. Out: rows of `restarts.csv`, and what they come to. Pure.
+//! In: how each run's components ended. Out: rows of `restarts.csv`, and their summary. It reads no clock and no files.
 
 use super::exits::restarted;
 use crate::cluster::Exit;
@@ -19,7 +19,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Of a session that goes on for so long.
+    /// The log of a session that goes on for so long.
     #[must_use]
     pub fn new(asked_secs: f64) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Log {
         self.asked_secs
     }
 
-    /// Takes up a run that has ended. `zero_secs`: when its clock started, since the session's start.
+    /// Adds a run that has ended. `zero_secs`: when its clock started, seconds since the session's start.
     pub fn add(&mut self, run: &RunSummary, zero_secs: f64, exits: &[(f64, Exit)]) {
         self.observed
             .push((zero_secs, zero_secs + run.observed_secs));
@@ -59,7 +59,7 @@ impl Log {
         &self.rows
     }
 
-    /// What it comes to, `took_secs` after the session's start.
+    /// The summary, `took_secs` after the session's start.
     #[must_use]
     pub fn sum(&self, took_secs: f64) -> Soak {
         let observed_secs = self.observed.iter().fold(0.0, |sum, (a, b)| sum + (b - a));
@@ -96,7 +96,7 @@ impl Log {
     }
 }
 
-/// Which hour of the session that is, from 0.
+/// Which hour of the session a moment is in, from 0.
 fn hour(secs: f64) -> usize {
     // A session ends within a week.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

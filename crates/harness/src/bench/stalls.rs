@@ -1,4 +1,4 @@
-//! Stalls etcd as the plan says, and writes down when it really did.
+//! Stalls etcd as planned, and records when it really did.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use crate::observer::Clock;
 use plan::Stall;
 use plan::component::ETCD;
 
-/// Stops and continues etcd at the plan's moments. `done` gets each stall as it was, once it is over; dropping the future
-/// ends a stall at once, and that one was as long as it was.
+/// Pauses and continues etcd at the planned moments. `done` gets each stall once it is over. Dropping the future ends a stall
+/// at once, and `done` gets that one with its actual length.
 pub async fn inject(stalls: &[Stall], cluster: &Cluster, clock: &Clock, done: &mut Vec<Stall>) {
     for stall in stalls {
         tokio::time::sleep_until(clock.instant_at(stall.at_secs).into()).await;
         let at_secs = clock.now_secs();
         let Some(paused) = cluster.pause(ETCD) else {
-            // It is dead: the run says so by itself.
+            // etcd is dead, which its exit reports.
             return;
         };
         let under_way = UnderWay {
@@ -28,12 +28,12 @@ pub async fn inject(stalls: &[Stall], cluster: &Cluster, clock: &Clock, done: &m
     }
 }
 
-/// A stall that is written down when it ends, however it ends.
+/// A stall that is recorded when it ends, however it ends.
 struct UnderWay<'a, P, N: Fn() -> f64> {
     at_secs: f64,
     now_secs: N,
     done: &'a mut Vec<Stall>,
-    /// Let go of after the stall has been written down.
+    /// Dropped after the stall has been recorded.
     _paused: P,
 }
 

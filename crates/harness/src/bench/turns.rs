@@ -1,11 +1,10 @@
-//! Which run comes next: arms taking turns, each so many times, or for as long as there is time.
+//! Decides which run comes next. The arms take turns, each as often as planned, or in a soak session until the time is up.
 //!
-//! Pure: it is told how runs ended and what the time is. It starts nothing and looks at no clock.
+//! It is told how runs ended and what the time is. It starts nothing and reads no clock.
 
 use plan::{self, Plan};
 
-/// Runs of an arm that fail one after the other until its further ones are left out: once may be chance, and a bring-up that
-/// fails takes minutes.
+/// After how many failures in a row an arm gets no more runs. One may be chance, and a bring-up that fails takes minutes.
 const PATIENCE: u32 = 2;
 
 /// A run that is due.
@@ -19,21 +18,21 @@ pub struct Turn<'a> {
     arm: usize,
 }
 
-/// Every run with its repeat, arms taking turns (A B A B) so that a slow drift of the machine touches all alike.
+/// All runs, each with its repeat. The arms take turns (A B A B), so that a slow drift of the host affects all alike.
 #[derive(Debug)]
 pub struct Turns<'a> {
     plans: &'a [Plan],
     soak_secs: Option<f64>,
     repeat: u32,
     arm: usize,
-    /// Runs of each arm that failed since one did not.
+    /// How many runs of each arm have failed in a row.
     failed: Vec<u32>,
-    /// How long a run of each arm takes: as planned, then as the last one took.
+    /// How long a run of each arm takes: as planned at first, then as long as the last one.
     takes_secs: Vec<f64>,
 }
 
 impl<'a> Turns<'a> {
-    /// The runs of these arms: as often as each plan says, or, where the first one has a time to soak for, over and over.
+    /// The runs of these arms: each as often as its plan says, or over and over if the first plan has a time to soak.
     #[must_use]
     pub fn new(plans: &'a [Plan]) -> Self {
         Self {
@@ -46,14 +45,15 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// How many runs there are if none fails; `None` where the time decides.
+    /// How many runs there are if none fails; `None` in a soak session.
     #[must_use]
     pub fn count(&self) -> Option<u32> {
         let all = || self.plans.iter().map(|plan| plan.repeats).sum();
         self.soak_secs.is_none().then(all)
     }
 
-    /// The next run; `None` when all are done, or when the next one would not end in time. `at_secs`: since the first began.
+    /// The next run; `None` when all are done, or when the next one would not end in time. `at_secs`: seconds since the first
+    /// began.
     pub fn next(&mut self, at_secs: f64) -> Option<Turn<'a>> {
         let most = self.plans.iter().map(|plan| self.repeats(plan)).max()?;
         if self.failed.iter().all(|n| *n >= PATIENCE) {
@@ -79,13 +79,13 @@ impl<'a> Turns<'a> {
         None
     }
 
-    /// A run came to its end, `took_secs` after it began.
+    /// Says that a run ended, `took_secs` after it began.
     pub fn ended(&mut self, turn: Turn<'_>, took_secs: f64) {
         self.failed[turn.arm] = 0;
         self.takes_secs[turn.arm] = took_secs;
     }
 
-    /// A run failed. Whether its arm is given up.
+    /// Says that a run failed. Returns whether its arm gets no more runs.
     pub fn failed(&mut self, turn: Turn<'_>) -> bool {
         self.failed[turn.arm] += 1;
         self.failed[turn.arm] >= PATIENCE && turn.repeat < self.repeats(turn.plan)

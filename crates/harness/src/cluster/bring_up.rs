@@ -1,4 +1,4 @@
-//! From nothing to a cluster whose first Job can be admitted.
+//! Brings a cluster up, until its first Job can be admitted.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Cluster, ClusterError, Parts, Spec, client, kueue, nodes,
-    session::Session,
+    state::StateDir,
     substrate,
     supervisor::Supervisor,
     system,
@@ -29,7 +29,7 @@ use plan::{ClientLimit, Plan};
 /// User agent of the harness while it brings the cluster up.
 const USER_AGENT: &str = "headroom-bring-up";
 
-/// Calls HAMi makes for each node that has no handshakes: a GET and a PATCH for each of five vendors.
+/// Calls that HAMi makes for a node without handshakes: a GET and a PATCH for each of five vendors.
 const HANDSHAKE_CALLS: f64 = 10.0;
 
 /// Ports of all components.
@@ -42,12 +42,11 @@ struct Ports {
 
 /// Brings a cluster up and waits until its nodes are ready and registered with HAMi, and Kueue admits objects.
 ///
-/// `notes` gets a line at each step, for a progress display. Whatever happens, nothing stays behind unless a cluster is
-/// returned.
+/// `notes` gets a line at each step, for a progress display. If no cluster is returned, nothing stays behind.
 ///
 /// # Errors
 ///
-/// Any [`ClusterError`]; a component that dies shows the last lines of its log.
+/// Any [`ClusterError`]. If a component dies, the error has the last lines of its log.
 pub async fn bring_up(
     spec: Spec<'_>,
     notes: &(dyn Fn(&str) + Send + Sync),
@@ -59,16 +58,16 @@ pub async fn bring_up(
         .logs
         .canonicalize()
         .map_err(ClusterError::file("open", &spec.logs))?;
-    // kwokctl leaves its children to init; as their parent the harness learns how they end.
+    // kwokctl leaves its children to init. Only as their parent does the harness learn how they end.
     if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
         tracing::debug!("exits of the substrate will lack their status: {error}");
     }
-    let session = Session::create(&spec.state_root)?;
+    let state = StateDir::create(&spec.state_root)?;
     let mut tried = false;
     let (supervisor, ports, etcd_port) = loop {
         let supervisor = Supervisor::new();
         let assembled = tokio::select! {
-            result = assemble(&spec, &session, &logs, &supervisor, notes) => match result {
+            result = assemble(&spec, &state, &logs, &supervisor, notes) => match result {
                 Err(error) => Err(dead_behind(error, &supervisor, &logs).await),
                 done => done,
             },
@@ -77,7 +76,7 @@ pub async fn bring_up(
         };
         match assembled {
             Ok((ports, etcd_port)) => break (supervisor, ports, etcd_port),
-            // Ports were free when they were chosen, and someone was faster; or the machine was too busy for a moment.
+            // Another program took a port since it was chosen; or the machine was too busy for a moment.
             Err(error) if (error.is_port_clash() || error.is_impatience()) && !tried => {
                 notes(if error.is_port_clash() {
                     "a port was taken meanwhile, trying others"
@@ -86,14 +85,14 @@ pub async fn bring_up(
                 });
                 tried = true;
                 drop(supervisor);
-                session.reset();
+                state.reset();
             }
             Err(error) => return Err(error),
         }
     };
     Ok(Cluster {
         supervisor,
-        session,
+        state,
         logs,
         limits: limits(spec.plan),
         bring_up_secs: started.elapsed().as_secs_f64(),
@@ -102,16 +101,16 @@ pub async fn bring_up(
     })
 }
 
-/// Starts everything and waits for it; etcd's port.
+/// Starts everything and waits until it is ready. Returns etcd's port.
 async fn assemble(
     spec: &Spec<'_>,
-    session: &Session,
+    state: &StateDir,
     logs: &Path,
     supervisor: &Supervisor,
     notes: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(system::Ports, u16), ClusterError> {
-    let (plan, programs, dir) = (spec.plan, &spec.programs, session.dir());
-    let ports = choose_ports(session)?;
+    let (plan, programs, dir) = (spec.plan, &spec.programs, state.dir());
+    let ports = choose_ports(state)?;
     notes("starting etcd, kube-apiserver, kube-controller-manager and kwok");
     let components = substrate::create(programs, ports.substrate, plan, dir, logs).await?;
     for (name, pid, log) in components {
@@ -157,8 +156,8 @@ async fn assemble(
     Ok((ports.system, ports.substrate.etcd))
 }
 
-/// Nodes, HAMi and kube-scheduler, in the order in which HAMi registers nodes without waiting for its 15 s tick: it
-/// looks at them when a node is added and when it becomes the leader, provided that it has finished starting by then.
+/// Creates the nodes, then starts HAMi and kube-scheduler. In this order HAMi does not wait for its 15 s tick to register
+/// nodes: it looks at them when a node is added and when it becomes the leader, if it has finished starting by then.
 async fn schedulers(
     spec: &Spec<'_>,
     client: &Client,
@@ -226,7 +225,7 @@ fn all(have: usize, want: usize, what: &str) -> Result<(), String> {
     }
 }
 
-/// Whether kube-scheduler schedules: it holds its Lease, or it serves if there is no election.
+/// Whether kube-scheduler schedules: it holds its Lease, or without leader election it answers.
 async fn scheduling(client: &Client, elect: bool, port: u16) -> Result<(), String> {
     if !elect {
         let connected = TcpStream::connect(("127.0.0.1", port)).await;
@@ -262,8 +261,8 @@ pub(super) async fn answers(client: &Client, path: &str) -> Result<(), String> {
     get(client, path).await.map(drop)
 }
 
-/// Waits for the first component that dies; while a cluster comes up none may.
-/// The component that died and so brought about `error`, if one did: a call to it fails sooner than its end is seen.
+/// Waits for the first component that dies. None may while a cluster comes up.
+/// The component whose death caused `error`, if one died: a call to it fails sooner than its end is seen.
 async fn dead_behind(error: ClusterError, supervisor: &Supervisor, logs: &Path) -> ClusterError {
     let death = timeout(5 * POLL, death(supervisor, logs)).await;
     death.unwrap_or(error)
@@ -288,9 +287,9 @@ fn log_of(logs: &Path, component: &str) -> PathBuf {
     logs.join(format!("{component}.log"))
 }
 
-fn choose_ports(session: &Session) -> Result<Ports, ClusterError> {
-    let mut free = session.ports(11)?.into_iter();
-    // As many as asked for, or there had been an error.
+fn choose_ports(state: &StateDir) -> Result<Ports, ClusterError> {
+    let mut free = state.ports(11)?.into_iter();
+    // `ports` returned as many as asked for, or an error.
     let mut next = || free.next().unwrap_or_default();
     Ok(Ports {
         substrate: substrate::Ports {

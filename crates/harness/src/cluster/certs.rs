@@ -1,9 +1,9 @@
 //! Certificates of Kueue's webhooks.
 //!
-//! Kueue's certificate rotator replaces a pair that it does not like, and what it likes is narrow: an authority valid for
-//! the name `kueue-ca`, a server certificate for the webhook Service, more than 90 days left, and RSA keys in PKCS#1.
-//! Kubernetes reaches the webhooks at 127.0.0.1, so the certificate names that address, too. The keys are those that
-//! kwokctl made for this cluster: `ring` cannot make RSA keys, and a throw-away cluster needs no separate ones.
+//! Kueue's certificate rotator keeps a pair only if the authority is valid for the name `kueue-ca`, the server certificate is
+//! for the webhook Service, more than 90 days are left, and the keys are RSA keys in PKCS#1. Kubernetes reaches the webhooks
+//! at 127.0.0.1, so the certificate names that address, too. The keys are those that kwokctl made for this cluster: `ring`
+//! cannot make RSA keys, and a throw-away cluster needs no separate ones.
 
 use std::{fs, net::IpAddr, path::Path};
 

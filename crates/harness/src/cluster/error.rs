@@ -8,7 +8,7 @@ const TAIL_LINES: usize = 15;
 /// Characters of such a line that an error shows.
 const TAIL_COLUMNS: usize = 240;
 
-/// The last lines of what a component wrote as one text, long ones cut short: some print a page in one line.
+/// The last lines that a component wrote, as one text. Long lines are cut: some components print a page in one line.
 pub(super) fn tail_text(lines: &[String]) -> String {
     let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
     if last.is_empty() {
@@ -21,24 +21,24 @@ pub(super) fn tail_text(lines: &[String]) -> String {
     last.iter().map(cut).collect::<Vec<_>>().join("\n")
 }
 
-/// Why a cluster did not come up, or could not be listed or removed. Each is one clear line; where a component is to
-/// blame the last lines of its log follow.
+/// Why a cluster did not come up, or could not be listed or removed. Each error is one line. If a component failed, the last
+/// lines of its log follow.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// The caller gave up.
+    /// The caller cancelled it.
     #[error("interrupted while the cluster came up")]
     Cancelled,
-    /// A file or folder of the session could not be used.
+    /// A file or folder of the cluster could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
         /// What was tried, e.g. `write`.
         action: &'static str,
-        /// On which path.
+        /// The path.
         path: PathBuf,
         /// Why not.
         source: std::io::Error,
     },
-    /// No free ports.
+    /// There are too few free ports.
     #[error("found no {wanted} free ports between {from} and {to}; stop what listens there")]
     NoPorts {
         /// How many were wanted.
@@ -75,9 +75,9 @@ pub enum ClusterError {
     NotReady {
         /// What was waited for.
         what: String,
-        /// For how long, seconds.
+        /// How long, seconds.
         secs: u64,
-        /// What was last seen.
+        /// The last answer.
         last: String,
     },
     /// The API server refused something.
@@ -96,31 +96,31 @@ pub enum ClusterError {
         /// What is wrong with it.
         detail: String,
     },
-    /// `down` was asked to remove a session that a running command owns.
-    #[error("session {id} belongs to a running headroom (pid {pid}); stop that command instead")]
+    /// `down` was asked to remove a cluster that a running command owns.
+    #[error("cluster {id} belongs to a running headroom (pid {pid}); stop that command instead")]
     InUse {
-        /// The session.
+        /// The cluster.
         id: String,
         /// Process id of its owner.
         pid: u32,
     },
-    /// There is no such session.
-    #[error("there is no session {id}; `headroom status` lists them")]
+    /// There is no such cluster.
+    #[error("there is no cluster {id}; `headroom status` lists them")]
     Unknown {
-        /// The session asked for.
+        /// The cluster asked for.
         id: String,
     },
 }
 
 impl ClusterError {
-    /// Whether a part of the substrate gave up on an API server that was slow to answer, as on a busy machine. Nothing
-    /// restarts the substrate; a kubelet would.
+    /// Whether a part of the substrate gave up on an API server that was slow to answer, as on a busy machine. A kubelet
+    /// would restart it; here nothing does.
     pub(super) fn is_impatience(&self) -> bool {
         matches!(self, Self::Died { tail, .. }
             if tail.contains("apiserver being healthy") || tail.contains("timed out waiting"))
     }
 
-    /// Whether a port that was free a moment ago had been taken by someone else: worth one more try.
+    /// Whether another program took a port that was free a moment ago. Then one more try is worth it.
     pub(super) fn is_port_clash(&self) -> bool {
         matches!(self, Self::Died { tail, .. } if tail.contains("address already in use"))
     }

@@ -1,4 +1,4 @@
-//! The extender of a bare cluster: put in the place of the one before, asked what it knows, stopped.
+//! The extender of a bare cluster: replaces it, asks what it has registered, stops it.
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
@@ -27,8 +27,8 @@ impl Cluster {
         self.ports.hami
     }
 
-    /// Starts an extender after stopping the one that runs, if any, and waits until it answers. `log` is the name of its
-    /// log file. Leader election is off: it acts whoever schedules.
+    /// Stops the extender that runs, if there is one, starts another and waits until it answers. `log` is the name of its log
+    /// file. Leader election is off, so that it answers whichever scheduler asks.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Cluster {
             plan,
             false,
             self.ports,
-            self.session.dir(),
+            self.state.dir(),
             &self.logs,
         )?;
         program.log = self.logs.join(log);
@@ -67,11 +67,11 @@ impl Cluster {
         let _ = tokio::task::spawn_blocking(move || this.supervisor.dismiss(HAMI)).await;
     }
 
-    /// Waits until the extender has registered a node: its metrics name it.
+    /// Waits until the extender has registered a node, which its metrics show.
     ///
     /// # Errors
     ///
-    /// It does not do so in time.
+    /// The extender does not register it in time.
     pub async fn registered(&self, node: &str) -> Result<(), ClusterError> {
         let client = local_client(self.ports.hami_metrics)?;
         let name = format!("\"{node}\"");

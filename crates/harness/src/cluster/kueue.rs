@@ -1,4 +1,4 @@
-//! Kueue: installed from its module's own CRDs and webhook manifests, run as a host process.
+//! Kueue, installed from its own CRDs and webhook manifests and run as a host process.
 
 use std::{
     fs,
@@ -26,10 +26,10 @@ use plan::{KueuePlan, QuotaUnit};
 /// Resource that a quota counted by memory names: MiB of card memory.
 pub const TOTAL_GPUMEM: &str = "nvidia.com/total-gpumem";
 
-/// Kueue's namespace; its webhook certificate is for a Service in it.
+/// Kueue's namespace. Its webhook certificate is for a Service there.
 const NAMESPACE: &str = "kueue-system";
 
-/// CRDs with a conversion webhook. Kueue's certificate rotator expects these, and no other, to have one.
+/// CRDs with a conversion webhook. Kueue's certificate rotator expects exactly these to have one.
 const CONVERTED: [&str; 5] = [
     "localqueues",
     "clusterqueues",
@@ -46,16 +46,16 @@ pub(super) struct Ports {
     pub metrics: u16,
 }
 
-/// Applies everything that Kueue needs to be there before it starts, and says how to start it.
+/// Applies everything that Kueue needs before it starts, and says how to start it.
 pub(super) async fn install(
     client: &Client,
     programs: &Programs,
     plan: &KueuePlan,
     ports: Ports,
-    session: &Path,
+    state: &Path,
     logs: &Path,
 ) -> Result<Program, ClusterError> {
-    let certificates = certs::make(&substrate::pki(session))?;
+    let certificates = certs::make(&substrate::pki(state))?;
     let ca = &certificates.ca_cert;
     let crds = read_crds(&programs.kueue_manifests, ports.webhook, ca)?;
     let webhooks = read_webhooks(&programs.kueue_manifests, ports.webhook, ca)?;
@@ -82,10 +82,10 @@ pub(super) async fn install(
         Ok(())
     };
     futures::try_join!(crds, objects)?;
-    // Kueue's certificate rotator updates CRDs when it starts, and a conflict with the API server, which is still busy
-    // with their status, costs it seconds.
+    // Kueue's certificate rotator updates CRDs when it starts. While the API server is still writing their status, that is
+    // a conflict, which costs seconds.
     until("Kueue's CRDs", PATIENCE, || served(client, &plurals)).await?;
-    program(programs, plan, ports, &certificates, session, logs)
+    program(programs, plan, ports, &certificates, state, logs)
 }
 
 fn program(
@@ -93,10 +93,10 @@ fn program(
     plan: &KueuePlan,
     ports: Ports,
     certificates: &Certificates,
-    session: &Path,
+    state: &Path,
     logs: &Path,
 ) -> Result<Program, ClusterError> {
-    let cert_dir = session.join("kueue-certs");
+    let cert_dir = state.join("kueue-certs");
     fs::create_dir_all(&cert_dir).map_err(ClusterError::file("create", &cert_dir))?;
     for (name, text) in [
         ("ca.crt", &certificates.ca_cert),
@@ -123,20 +123,20 @@ fn program(
     ] {
         manifest::set(&mut config, path, value);
     }
-    let file = session.join("kueue.yaml");
+    let file = state.join("kueue.yaml");
     write(&file, &manifest::render(&[config]))?;
     Ok(Program {
         name: KUEUE.into(),
         program: programs.kueue.clone(),
         args: vec![option("--config", &file)],
-        env: super::environment(session),
+        env: super::environment(state),
         log: logs.join("kueue.log"),
         stdout: None,
     })
 }
 
-/// What a quota counts. Kueue admits nothing that asks for a resource which is neither in the ClusterQueue nor left out
-/// here; what is left out (by prefix) is left out before anything is transformed.
+/// What a quota counts. Kueue does not admit a Job that asks for a resource which is neither in the ClusterQueue nor excluded
+/// here. Resources are excluded by prefix, before any transformation.
 fn resources(unit: QuotaUnit) -> Value {
     let gpumem = |multiply: bool| {
         let mut t = json!({
@@ -149,7 +149,7 @@ fn resources(unit: QuotaUnit) -> Value {
         }
         t
     };
-    // Turns cards into nothing; they cannot be left out by prefix, for it is gpumem's prefix, too.
+    // Maps cards to nothing. They cannot be excluded by prefix, since gpumem has the same prefix.
     let no_cards = json!({"input": "nvidia.com/gpu", "strategy": "Replace", "outputs": {}});
     match unit {
         QuotaUnit::Cards => json!({
@@ -184,7 +184,7 @@ fn secret(certificates: &Certificates) -> Value {
     })
 }
 
-/// How kube-apiserver reaches Kueue: by address, because nothing in this cluster has a Service.
+/// How kube-apiserver reaches Kueue: by address, because this cluster has no Services.
 fn client_config(port: u16, path: &str, ca: &str) -> Value {
     json!({
         "url": format!("https://127.0.0.1:{port}{path}"),
@@ -192,13 +192,13 @@ fn client_config(port: u16, path: &str, ca: &str) -> Value {
     })
 }
 
-/// A CRD as text, because reading the largest (19 000 lines) only to write it again would cost memory and time.
+/// A CRD as text. The largest has 19,000 lines; parsing it only to write it again would cost memory and time.
 struct Crd {
     plural: String,
     text: String,
 }
 
-/// The CRDs, the largest first, because it takes the API server longest.
+/// The CRDs. The largest comes first, because it takes the API server longest.
 fn read_crds(manifests: &Path, port: u16, ca: &str) -> Result<Vec<Crd>, ClusterError> {
     let dir = manifests.join("crd").join("bases");
     let mut files: Vec<PathBuf> = fs::read_dir(&dir)
@@ -282,7 +282,7 @@ fn read_webhooks(manifests: &Path, port: u16, ca: &str) -> Result<Vec<Value>, Cl
     Ok(documents)
 }
 
-/// The other webhooks are for frameworks that are not installed here, or for bare pods, which are none of Kueue's business.
+/// The other webhooks are for frameworks that are not installed here, or for bare pods, which Kueue does not manage.
 fn is_wanted(webhook: &Value) -> bool {
     let all = |rule: &Value, field: &str, accept: &dyn Fn(&str) -> bool| {
         rule[field]
@@ -322,7 +322,7 @@ async fn post(
     Ok(())
 }
 
-/// Whether Kueue's webhooks answer: the mutating and the validating one for a ClusterQueue, in a dry run.
+/// Whether Kueue's webhooks answer. A dry run calls the mutating and the validating one for a ClusterQueue.
 pub(super) async fn admits(client: &Client) -> Result<(), ClusterError> {
     let queue = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2",

@@ -1,7 +1,7 @@
 //! YAML files that are part of the program, and how settings get into them.
 //!
-//! A manifest is parsed, its open fields are set by JSON pointer, and it is written as JSON, which every YAML reader
-//! takes: no text is pasted into YAML.
+//! A manifest is parsed, its open fields are set by path, and it is written as JSON, which every YAML reader accepts. No
+//! text is pasted into YAML.
 
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ pub(super) fn parse_all(text: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(text).expect("embedded manifest is valid YAML")
 }
 
-/// Sets the field at a path like `options/etcdPort`, making the objects on the way.
+/// Sets the field at a path like `options/etcdPort`, and creates the objects on the way.
 pub(super) fn set(document: &mut Value, path: &str, value: impl Into<Value>) {
     let mut at = document;
     for key in path.split('/') {

@@ -1,16 +1,17 @@
-//! A real control plane on this machine, with fake machines below it.
+//! A real control plane on this machine, with fake machines.
 //!
 //! In: a [`Plan`] and the paths of the programs. Out: a running [`Cluster`]: its kubeconfig, audit log, processes and
-//! their exits. It never touches what another session owns, leaves nothing behind when it is dropped, listens on
-//! 127.0.0.1 only, and creates no quota or workload objects.
+//! their exits. It listens on 127.0.0.1 only, leaves nothing behind when it is dropped, and creates neither quotas nor
+//! Jobs. It must never touch another cluster.
 //!
 //! - [`bring_up`]: from nothing to a cluster whose first Job can be admitted
 //! - [`substrate`]: etcd, kube-apiserver, kube-controller-manager, kwok, by kwokctl
 //! - [`system`]: kube-scheduler and HAMi; [`kueue`] and its [`certs`]: the system under test
 //! - [`nodes`]: the fake machines; [`extender`]: changing the extender of a bare cluster
 //! - [`supervisor`]: keeps the system under test running and records its exits
-//! - [`session`]: who owns what, and the removal of leftovers; [`proc`], [`ports`]: what the host says
-//! - [`pause`]: a process stopped where it stands
+//! - [`state`]: the folder of each cluster, its owner, and the removal of leftovers
+//! - [`proc`], [`ports`]: what the host says about processes and ports
+//! - [`pause`]: a paused process
 //! - [`manifest`], [`wait`]: settings into YAML files; waiting until something is ready
 
 mod bring_up;
@@ -23,7 +24,7 @@ mod nodes;
 mod pause;
 mod ports;
 mod proc;
-mod session;
+mod state;
 mod substrate;
 pub mod supervisor;
 mod system;
@@ -48,12 +49,12 @@ pub use kueue::TOTAL_GPUMEM;
 pub use nodes::{CARD_TYPE, HANDSHAKES, fake as fake_node, names as node_names};
 pub use pause::Paused;
 pub use proc::SESSION_ENV;
-pub use session::{SessionState, clear_leftovers, down, list};
+pub use state::{ClusterState, clear_leftovers, down, list};
 pub use supervisor::Exit;
 pub use system::SCHEDULER_NAME;
 
 use plan::{ClientLimit, Plan};
-use session::Session;
+use state::StateDir;
 use supervisor::Supervisor;
 
 /// Where the programs are. Paths must be absolute.
@@ -86,36 +87,36 @@ pub struct Programs {
 pub enum Parts {
     /// All of it: Kueue, HAMi, kube-scheduler, and the plan's nodes registered with HAMi.
     Whole,
-    /// kube-scheduler alone, which asks the extender at this port of the loopback interface. Nodes and extender are the
-    /// caller's to bring, see [`Cluster::replace_extender`].
+    /// kube-scheduler alone. It asks the extender at a port of the loopback interface. The caller starts the extender
+    /// ([`Cluster::replace_extender`]) and creates the nodes.
     Bare {
-        /// Where kube-scheduler's questions go.
+        /// Port of that extender.
         extender_port: u16,
     },
 }
 
-/// What is to be brought up, and where.
+/// What to bring up, and where.
 #[derive(Debug, Clone)]
 pub struct Spec<'a> {
     /// The run's settings.
     pub plan: &'a Plan,
-    /// How much of it.
+    /// How much of the system under test.
     pub parts: Parts,
     /// The programs to run.
     pub programs: Programs,
-    /// Folder of all sessions' folders.
+    /// Folder in which each cluster has its own.
     pub state_root: PathBuf,
-    /// Folder for the components' logs and the audit log. They are written there from the start, so that they outlive
-    /// the cluster however it ends.
+    /// Folder for the components' logs and the audit log. They are written there from the start, so that they outlive the
+    /// cluster, however it ends.
     pub logs: PathBuf,
 }
 
 /// A running cluster. Dropping it ends every process and removes everything on disk but the logs.
 #[derive(Debug)]
 pub struct Cluster {
-    // Dropped in this order: no restarts while the session ends what is left.
+    // Dropped in this order: nothing is restarted while the rest ends.
     supervisor: Supervisor,
-    session: Session,
+    state: StateDir,
     logs: PathBuf,
     limits: BTreeMap<String, Option<ClientLimit>>,
     bring_up_secs: f64,
@@ -124,16 +125,16 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Name of the session.
+    /// Name of the cluster, and of its folder.
     #[must_use]
     pub fn id(&self) -> &str {
-        self.session.id()
+        self.state.id()
     }
 
     /// The kubeconfig, with full rights.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
-        substrate::kubeconfig(self.session.dir())
+        substrate::kubeconfig(self.state.dir())
     }
 
     /// A client that names itself `user_agent` in the audit log.
@@ -151,19 +152,19 @@ impl Cluster {
         self.logs.join(substrate::AUDIT_LOG)
     }
 
-    /// From the call of [`bring_up`] to the first Job admissible, seconds.
+    /// Seconds from the call of [`bring_up`] until Kueue could admit a first Job.
     #[must_use]
     pub fn bring_up_secs(&self) -> f64 {
         self.bring_up_secs
     }
 
-    /// Client limits in force, by component; `None`: the component limits itself not at all.
+    /// Client limits in force, by component; `None` if a component has no limit.
     #[must_use]
     pub fn client_limits(&self) -> &BTreeMap<String, Option<ClientLimit>> {
         &self.limits
     }
 
-    /// Components that run now with their process ids, the substrate's included.
+    /// Components that run now with their process ids, including the substrate.
     #[must_use]
     pub fn components(&self) -> Vec<(String, i32)> {
         self.supervisor.components()
@@ -174,7 +175,7 @@ impl Cluster {
         self.supervisor.census()
     }
 
-    /// Stops a component's process where it stands until the answer is dropped; `None` if it does not run.
+    /// Pauses a component's process until the answer is dropped; `None` if it does not run.
     #[must_use]
     pub fn pause(&self, component: &str) -> Option<Paused> {
         let running = self.components();
@@ -186,7 +187,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// Its address makes no client, which would be a mistake here.
+    /// etcd's address is malformed, which would be a bug here.
     pub fn etcd(&self) -> Result<Client, ClusterError> {
         bring_up::local_client(self.etcd_port)
     }
@@ -197,58 +198,56 @@ impl Cluster {
         self.supervisor.exits()
     }
 
-    /// The stream of exits, as they happen; it can be taken once. It ends after [`Cluster::tear_down`], which adds an exit
-    /// with cause `stopped`, CPU time and peak memory for each component.
+    /// The stream of exits as they happen. It can be taken once. It ends after [`Cluster::tear_down`], which adds an exit with
+    /// cause `stopped`, CPU time and peak memory for each component.
     #[must_use]
     pub fn take_exits(&self) -> Option<mpsc::UnboundedReceiver<Exit>> {
         self.supervisor.take_exits()
     }
 
-    /// Keeps one more program running for as long as the cluster is up, with the cluster's environment (`KUBECONFIG`) and
-    /// `<name>.log` among the logs; what it prints goes to `stdout` if that is given.
+    /// Keeps one more program running while the cluster is up. It gets the cluster's environment (`KUBECONFIG`) and the log
+    /// `<name>.log`. Its standard output goes to `stdout` if that is given.
     pub fn run(&self, name: &str, program: PathBuf, args: Vec<OsString>, stdout: Option<PathBuf>) {
         self.supervisor.run(supervisor::Program {
             name: name.to_owned(),
             program,
             args,
-            env: environment(self.session.dir()),
+            env: environment(self.state.dir()),
             log: self.logs.join(format!("{name}.log")),
             stdout,
         });
     }
 
-    /// Ends every process and removes everything on disk but the logs; the exits of all components.
+    /// Ends every process, removes everything on disk but the logs, and returns the exits of all components.
     pub async fn tear_down(self) -> Vec<Exit> {
         let work = move || {
             self.supervisor.stop();
             self.supervisor.exits()
-            // `self` is dropped here, and with it the session.
+            // `self` is dropped here, and with it the cluster's folder.
         };
         tokio::task::spawn_blocking(work).await.unwrap_or_default()
     }
 
     /// Leaves the cluster running after this program has ended, for [`list`] and [`down`] to find.
     ///
-    /// It has no supervisor then: a component that dies stays dead, `list` says so, and the way out is to take the
-    /// cluster down and bring up another.
+    /// From then on it has no supervisor: a component that dies stays dead, and [`list`] says so. Then take the cluster down
+    /// and bring up another.
     ///
     /// # Errors
     ///
-    /// The mark cannot be written; the cluster is gone then.
+    /// The mark cannot be written. The cluster is gone then.
     pub fn keep(self) -> Result<(), ClusterError> {
         let Self {
-            supervisor,
-            session,
-            ..
+            supervisor, state, ..
         } = self;
-        // Marked first: should that fail, both are dropped and nothing is left.
-        session.keep()?;
+        // Marked first: if that fails, both are dropped and nothing is left.
+        state.keep()?;
         supervisor.release();
         Ok(())
     }
 }
 
-/// A client for a kubeconfig, which names itself `user_agent` in the audit log.
+/// A client for a kubeconfig that names itself `user_agent` in the audit log.
 ///
 /// # Errors
 ///
@@ -267,15 +266,15 @@ pub async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, Clust
     Client::try_from(config).map_err(|e| unexpected(e.to_string()))
 }
 
-/// Environment of every component. Nothing is inherited from the user's: no proxy, no KWOK_ or GODEBUG setting, no
+/// Environment of every component. Nothing is inherited from the user: no proxy, no KWOK_ or GODEBUG setting and no
 /// locale can change a run.
-fn environment(session: &Path) -> Vec<(OsString, OsString)> {
+fn environment(state: &Path) -> Vec<(OsString, OsString)> {
     vec![
-        (SESSION_ENV.into(), session.into()),
-        ("KUBECONFIG".into(), substrate::kubeconfig(session).into()),
-        ("HOME".into(), session.into()),
-        ("TMPDIR".into(), session.into()),
-        // HAMi writes and reads stamps without a zone.
+        (SESSION_ENV.into(), state.into()),
+        ("KUBECONFIG".into(), substrate::kubeconfig(state).into()),
+        ("HOME".into(), state.into()),
+        ("TMPDIR".into(), state.into()),
+        // HAMi writes and reads time stamps without a zone.
         ("TZ".into(), "UTC".into()),
     ]
 }

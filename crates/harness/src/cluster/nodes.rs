@@ -1,4 +1,4 @@
-//! The fake machines: one shape, rendered once for each node of the plan.
+//! The fake machines: one template, rendered for each node of the plan.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::{ClusterError, manifest, system::split_count};
 use plan::{CARD_MEMORY_MIB, CARDS_PER_NODE, ClusterPlan};
 
-/// Nodes created at the same time.
+/// How many nodes are created at the same time.
 const PARALLEL: usize = 10;
 
-/// Model that HAMi's device plugin registers, with the vendor in front.
+/// Model of the cards as HAMi's device plugin registers it, with the vendor in front.
 pub const CARD_TYPE: &str = "NVIDIA-NVIDIA GeForce RTX 4090";
 
 /// Annotations with which HAMi's scheduler (v2.10) asks the device plugin of each vendor for a sign of life: NVIDIA,
@@ -27,7 +27,7 @@ pub const HANDSHAKES: [&str; 5] = [
     "hami.io/node-handshake-biren",
 ];
 
-/// Names of the plan's nodes in order, with the group of each.
+/// Names of the plan's nodes, in order, each with its group.
 #[must_use]
 pub fn names(plan: &ClusterPlan) -> Vec<(String, String)> {
     plan.groups
@@ -54,7 +54,7 @@ pub(super) fn render(plan: &ClusterPlan, stamp_handshake: bool) -> Vec<Value> {
 #[must_use]
 pub fn fake(name: &str, cards: &Value, stamp_handshake: bool) -> Value {
     let mut node = manifest::parse(include_str!("../../../../kwok/node.yaml"));
-    // HAMi reads its stamps in local time (UTC before v2.10); components run with TZ=UTC.
+    // HAMi reads its time stamps in local time (UTC before v2.10). Components run with TZ=UTC.
     let handshake = jiff::Timestamp::now()
         .strftime("Requesting_%Y-%m-%d %H:%M:%S")
         .to_string();
@@ -75,8 +75,8 @@ pub fn fake(name: &str, cards: &Value, stamp_handshake: bool) -> Value {
     node
 }
 
-/// The cards of a node as HAMi's device plugin registers them (JSON form, since v2.8). A card without `health` would
-/// count as unhealthy.
+/// The cards of a node as HAMi's device plugin registers them (in JSON, since v2.8). A card without `health` would count as
+/// unhealthy.
 fn cards(node: &str) -> Value {
     (0..CARDS_PER_NODE)
         .map(|index| {
@@ -120,7 +120,7 @@ pub(super) async fn create(client: &Client, nodes: &[Value]) -> Result<(), Clust
     Ok(())
 }
 
-/// Number of nodes that are ready and without a taint that keeps pods away.
+/// Number of nodes that are ready and have no taint that keeps pods away.
 pub(super) async fn ready(client: &Client) -> Result<usize, ClusterError> {
     let api: Api<Node> = Api::all(client.clone());
     let nodes = api
@@ -136,7 +136,7 @@ fn is_schedulable(node: &Node) -> bool {
         .into_iter()
         .flatten()
         .any(|c| c.type_ == "Ready" && c.status == "True");
-    // kube-controller-manager takes the taint `not-ready` off some time after the node has become ready.
+    // kube-controller-manager removes the taint `not-ready` some time after the node has become ready.
     let tainted = node
         .spec
         .as_ref()

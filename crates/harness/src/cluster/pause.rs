@@ -1,16 +1,16 @@
-//! A process that is stopped where it stands, and goes on at the latest when it is let go of.
+//! A paused process. It goes on at the latest when its guard is dropped.
 
 use nix::sys::signal::Signal;
 
 use super::proc;
 
-/// A stopped process. Dropping it lets the process go on, so that no way out of a run leaves one behind.
+/// A paused process. Dropping it lets the process go on, so that a run never leaves a paused process behind.
 #[derive(Debug)]
 #[must_use = "the process goes on when this is dropped"]
 pub struct Paused(i32);
 
 impl Paused {
-    /// Stops a process.
+    /// Pauses a process (SIGSTOP).
     pub(super) fn new(pid: i32) -> Self {
         proc::signal(pid, Signal::SIGSTOP);
         Self(pid)

@@ -1,4 +1,4 @@
-//! Ports on the loopback interface.
+//! Finds free ports on the loopback interface.
 
 use std::{collections::BTreeSet, fs, net::TcpListener};
 
@@ -6,16 +6,16 @@ use rand::seq::SliceRandom;
 
 use super::ClusterError;
 
-/// Lowest port used. Well-known services live below.
+/// Lowest port used. Well-known services are below.
 const LOWEST: u16 = 20_000;
 
-/// Where Linux starts to hand out ports for outgoing connections, if it does not say so itself.
+/// Lowest port that Linux gives to outgoing connections, if /proc does not say.
 const DEFAULT_EPHEMERAL_START: u16 = 32_768;
 
 /// Finds `wanted` ports that nothing listens on and that are not in `taken`.
 ///
-/// They lie below the range from which Linux takes ports for outgoing connections, so that no connection can steal
-/// one before its component listens.
+/// They are below the range that Linux uses for outgoing connections, so that no connection can take one before its
+/// component listens.
 pub(super) fn find(wanted: usize, taken: &BTreeSet<u16>) -> Result<Vec<u16>, ClusterError> {
     let to = ephemeral_start();
     let from = LOWEST.min(to / 2);
@@ -36,7 +36,7 @@ fn ephemeral_start() -> u16 {
     fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
         .ok()
         .and_then(|range| range.split_ascii_whitespace().next()?.parse().ok())
-        // A machine that hands out nearly every port leaves no room below; the test bind has to do then.
+        // If Linux uses nearly every port for connections, there is no room below. Then the test bind has to do.
         .filter(|&start| start >= 2_048)
         .unwrap_or(DEFAULT_EPHEMERAL_START)
 }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_in_use_or_taken_by_another_session_is_not_given_out() {
+    fn a_port_in_use_or_taken_by_another_cluster_is_not_given_out() {
         let to = ephemeral_start();
         let from = LOWEST.min(to / 2);
         let busy = TcpListener::bind(("127.0.0.1", 0)).unwrap();

@@ -1,4 +1,4 @@
-//! What /proc says about processes: which are ours, and how they are ended.
+//! Finds a cluster's processes through /proc, and ends them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,16 +18,16 @@ use nix::{
     unistd::Pid,
 };
 
-/// Environment variable that marks every process of a session; its value is the session's folder.
+/// Environment variable that marks every process of a cluster. Its value is the cluster's folder.
 pub const SESSION_ENV: &str = "HEADROOM_SESSION";
 
 /// Environment variable that names a supervised component.
 pub(super) const COMPONENT_ENV: &str = "HEADROOM_COMPONENT";
 
-/// How long a process may take to go after SIGTERM.
+/// How long a process may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Processes whose environment says that they belong to the session in `dir`, with the component each one is.
+/// Processes whose environment says that they belong to the cluster in `dir`, each with its component's name.
 ///
 /// Zombies have no environment and are not listed.
 pub(super) fn owned(dir: &Path) -> BTreeMap<i32, String> {
@@ -63,12 +63,12 @@ fn program_name(pid: i32) -> String {
         .unwrap_or_default()
 }
 
-/// Ends every process of the session in `dir`: SIGTERM, a moment of grace, SIGKILL. Returns when none is left.
+/// Ends every process of the cluster in `dir`: SIGTERM, a moment of grace, SIGKILL. Returns when none is left.
 pub(super) fn kill_owned(dir: &Path) {
     let mut first_seen = BTreeSet::new();
     let deadline = Instant::now() + GRACE;
     loop {
-        // Asked anew each time, because a process may have started another one in between.
+        // Listed anew each time, because a process may have started another one meanwhile.
         let alive = owned(dir);
         if alive.is_empty() {
             break;
@@ -79,7 +79,7 @@ pub(super) fn kill_owned(dir: &Path) {
                 signal(pid, Signal::SIGKILL);
             } else if first_seen.insert(pid) {
                 signal(pid, Signal::SIGTERM);
-                // A stopped process does not see SIGTERM before it continues.
+                // A paused process does not see SIGTERM before it continues.
                 signal(pid, Signal::SIGCONT);
             }
         }
@@ -91,17 +91,17 @@ pub(super) fn kill_owned(dir: &Path) {
         while is_running(pid) && Instant::now() < deadline {
             sleep(Duration::from_millis(1));
         }
-        // Reaps those that were handed to this process when their parent exited; for others it says ECHILD.
+        // Reaps processes that became children of this one when their parent exited. For others it returns ECHILD.
         let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
     }
 }
 
-/// Sends a signal; a process that is gone is no error.
+/// Sends a signal. A process that is gone is no error.
 pub(super) fn signal(pid: i32, signal: Signal) {
     let _ = kill(Pid::from_raw(pid), signal);
 }
 
-/// Whether a process exists and is no zombie.
+/// Whether a process exists and is not a zombie.
 pub(super) fn is_running(pid: i32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .ok()

@@ -14,7 +14,7 @@ use tokio::process::Command;
 use super::{ClusterError, Programs, error::tail_text, manifest, supervisor};
 use plan::{ClientLimit, HardwarePlan, Plan};
 
-/// kwokctl's name for the cluster; each session has a kwokctl folder of its own.
+/// kwokctl's name for the cluster. Each cluster has a kwokctl folder of its own.
 const NAME: &str = "headroom";
 
 /// The substrate's components, as kwokctl names their programs, pid files and logs.
@@ -35,28 +35,28 @@ pub(super) struct Ports {
     pub kwok: u16,
 }
 
-/// kwokctl takes this long at most; its own wait for a cluster that does not come up is two minutes.
+/// How long kwokctl may take. It waits two minutes for a cluster that does not come up.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-fn kwokctl_workdir(session: &Path) -> PathBuf {
-    session.join("kwok")
+fn kwokctl_workdir(state: &Path) -> PathBuf {
+    state.join("kwok")
 }
 
-fn cluster_dir(session: &Path) -> PathBuf {
-    kwokctl_workdir(session).join("clusters").join(NAME)
+fn cluster_dir(state: &Path) -> PathBuf {
+    kwokctl_workdir(state).join("clusters").join(NAME)
 }
 
-/// The kubeconfig of a session's cluster.
-pub(super) fn kubeconfig(session: &Path) -> PathBuf {
-    cluster_dir(session).join("kubeconfig.yaml")
+/// The kubeconfig of the cluster in this folder.
+pub(super) fn kubeconfig(state: &Path) -> PathBuf {
+    cluster_dir(state).join("kubeconfig.yaml")
 }
 
-/// Keys and certificates of a session's cluster.
-pub(super) fn pki(session: &Path) -> PathBuf {
-    cluster_dir(session).join("pki")
+/// Keys and certificates of the cluster in this folder.
+pub(super) fn pki(state: &Path) -> PathBuf {
+    cluster_dir(state).join("pki")
 }
 
-/// Name of the API server's audit log in the folder of logs: kwokctl's choice.
+/// Name of the API server's audit log in the folder of logs. kwokctl chooses it.
 pub(super) const AUDIT_LOG: &str = "audit.log";
 
 /// Creates and starts the substrate. Its processes are detached; their ids are returned with their logs.
@@ -64,22 +64,22 @@ pub(super) async fn create(
     programs: &Programs,
     ports: Ports,
     plan: &Plan,
-    session: &Path,
+    state: &Path,
     logs: &Path,
 ) -> Result<Vec<(String, i32, PathBuf)>, ClusterError> {
-    let config = session.join("kwokctl.yaml");
-    write(&config, &settings(programs, ports, plan, session))?;
+    let config = state.join("kwokctl.yaml");
+    write(&config, &settings(programs, ports, plan, state))?;
     write(
-        &audit_policy(session),
+        &audit_policy(state),
         include_str!("../../../../manifests/audit-policy.yaml"),
     )?;
-    let path = stub_path(session)?;
-    let dir = cluster_dir(session);
+    let path = stub_path(state)?;
+    let dir = cluster_dir(state);
     fs::create_dir_all(&dir).map_err(ClusterError::file("create", &dir))?;
-    // kwokctl puts logs below its own folder; with the run they outlive the cluster, however it ends.
+    // kwokctl puts logs into its own folder. In the run's folder they outlive the cluster, however it ends.
     std::os::unix::fs::symlink(logs, dir.join("logs"))
         .map_err(ClusterError::file("link", &dir.join("logs")))?;
-    run_kwokctl(programs, session, logs, &config, path).await?;
+    run_kwokctl(programs, state, logs, &config, path).await?;
 
     let mut components = vec![];
     for name in COMPONENTS {
@@ -96,7 +96,7 @@ pub(super) async fn create(
 
 async fn run_kwokctl(
     programs: &Programs,
-    session: &Path,
+    state: &Path,
     logs: &Path,
     config: &Path,
     path: OsString,
@@ -109,15 +109,15 @@ async fn run_kwokctl(
     let started = Instant::now();
     let mut child = Command::new(&programs.kwokctl)
         .args(["create", "cluster", "--name", NAME])
-        // Empty: do not touch the user's own kubeconfig.
+        // Empty, so that it does not touch the user's own kubeconfig.
         .arg("--kubeconfig=")
         .arg("--config")
         .arg(config)
         .env_clear()
-        .envs(super::environment(session))
+        .envs(super::environment(state))
         .env("PATH", path)
-        .env("KWOK_WORKDIR", kwokctl_workdir(session))
-        .current_dir(session)
+        .env("KWOK_WORKDIR", kwokctl_workdir(state))
+        .current_dir(state)
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors)
@@ -149,12 +149,12 @@ async fn run_kwokctl(
     })
 }
 
-fn audit_policy(session: &Path) -> PathBuf {
-    session.join("audit-policy.yaml")
+fn audit_policy(state: &Path) -> PathBuf {
+    state.join("audit-policy.yaml")
 }
 
 /// kwokctl's configuration: its own options, kwok's, and the stages that kwok plays.
-fn settings(programs: &Programs, ports: Ports, plan: &Plan, session: &Path) -> String {
+fn settings(programs: &Programs, ports: Ports, plan: &Plan, state: &Path) -> String {
     let mut documents = manifest::parse_all(include_str!("../../../../kwok/kwokctl.yaml"));
     let kwokctl = &mut documents[0];
     for (option, value) in [
@@ -163,7 +163,7 @@ fn settings(programs: &Programs, ports: Ports, plan: &Plan, session: &Path) -> S
         ("kubeApiserverPort", json!(ports.apiserver)),
         ("kubeControllerManagerPort", json!(ports.controller_manager)),
         ("kwokControllerPort", json!(ports.kwok)),
-        ("kubeAuditPolicy", json!(audit_policy(session))),
+        ("kubeAuditPolicy", json!(audit_policy(state))),
         ("etcdBinary", json!(programs.etcd)),
         ("kubeApiserverBinary", json!(programs.kube_apiserver)),
         (
@@ -171,7 +171,7 @@ fn settings(programs: &Programs, ports: Ports, plan: &Plan, session: &Path) -> S
             json!(programs.kube_controller_manager),
         ),
         ("kwokControllerBinary", json!(programs.kwok)),
-        ("kubectlBinary", json!(stub(session))),
+        ("kubectlBinary", json!(stub(state))),
     ] {
         manifest::set(kwokctl, &format!("options/{option}"), value);
     }
@@ -197,7 +197,7 @@ fn limit_controller_manager(kwokctl: &mut Value, limit: ClientLimit) {
     }
 }
 
-/// The pods' stages with the hardware's delays in them; with a data plane, its stages instead of those of the same name.
+/// The stages of pods, with the hardware's delays. With a data plane, its stages replace those of the same name.
 fn pod_stages(hardware: &HardwarePlan, data_plane: bool) -> Vec<Value> {
     let mut stages = manifest::parse_all(include_str!("../../../../kwok/pod-stages.yaml"));
     if data_plane {
@@ -216,16 +216,16 @@ fn pod_stages(hardware: &HardwarePlan, data_plane: bool) -> Vec<Value> {
     stages
 }
 
-fn stub(session: &Path) -> PathBuf {
-    session.join("bin").join("kubectl")
+fn stub(state: &Path) -> PathBuf {
+    state.join("bin").join("kubectl")
 }
 
-/// kwokctl asks kubectl whether the API server answers, and downloads one where there is none. The harness asks by itself,
-/// so that kwokctl gets a search path with nothing but a kubectl that always agrees.
-fn stub_path(session: &Path) -> Result<OsString, ClusterError> {
+/// kwokctl asks kubectl whether the API server answers, and downloads a kubectl if there is none. The harness asks the API
+/// server itself, so kwokctl gets a search path with nothing but a kubectl that always says yes.
+fn stub_path(state: &Path) -> Result<OsString, ClusterError> {
     use std::os::unix::fs::OpenOptionsExt;
-    let path = stub(session);
-    let dir = session.join("bin");
+    let path = stub(state);
+    let dir = state.join("bin");
     fs::create_dir_all(&dir).map_err(ClusterError::file("create", &dir))?;
     let write_stub = || -> std::io::Result<()> {
         let mut file = fs::OpenOptions::new()
@@ -240,7 +240,7 @@ fn stub_path(session: &Path) -> Result<OsString, ClusterError> {
     Ok(dir.into())
 }
 
-/// Writes a file of the session.
+/// Writes a file of the cluster.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), ClusterError> {
     fs::write(path, text).map_err(ClusterError::file("write", path))
 }

@@ -1,4 +1,4 @@
-//! kube-scheduler and HAMi: how they are configured and started.
+//! Configures and starts kube-scheduler and HAMi.
 
 use std::{ffi::OsString, path::Path};
 
@@ -43,10 +43,10 @@ pub(super) fn kube_scheduler(
     programs: &Programs,
     plan: &SchedulerPlan,
     ports: Ports,
-    session: &Path,
+    state: &Path,
     logs: &Path,
 ) -> Result<Program, ClusterError> {
-    let kubeconfig = substrate::kubeconfig(session);
+    let kubeconfig = substrate::kubeconfig(state);
     let mut config = manifest::parse(include_str!("../../../../manifests/kube-scheduler.yaml"));
     for (path, value) in [
         ("clientConnection/kubeconfig", json!(kubeconfig)),
@@ -60,7 +60,7 @@ pub(super) fn kube_scheduler(
     ] {
         manifest::set(&mut config, path, value);
     }
-    let file = session.join("kube-scheduler.yaml");
+    let file = state.join("kube-scheduler.yaml");
     write(&file, &manifest::render(&[config]))?;
     Ok(Program {
         name: KUBE_SCHEDULER.into(),
@@ -72,7 +72,7 @@ pub(super) fn kube_scheduler(
             "--bind-address=127.0.0.1".into(),
             format!("--secure-port={}", ports.scheduler).into(),
         ],
-        env: super::environment(session),
+        env: super::environment(state),
         log: logs.join("kube-scheduler.log"),
         stdout: None,
     })
@@ -84,10 +84,10 @@ pub(super) fn hami(
     plan: &HamiPlan,
     leader_elect: bool,
     ports: Ports,
-    session: &Path,
+    state: &Path,
     logs: &Path,
 ) -> Result<Program, ClusterError> {
-    let devices = session.join("hami-device-config.yaml");
+    let devices = state.join("hami-device-config.yaml");
     write(
         &devices,
         include_str!("../../../../manifests/hami-device-config.yaml"),
@@ -113,7 +113,7 @@ pub(super) fn hami(
         name: HAMI.into(),
         program: programs.hami.clone(),
         args,
-        env: super::environment(session),
+        env: super::environment(state),
         log: logs.join("hami.log"),
         stdout: None,
     })

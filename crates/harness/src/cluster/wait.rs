@@ -1,4 +1,4 @@
-//! Waiting until something is ready.
+//! Waits until something is ready.
 
 use std::{
     future::Future,
@@ -10,13 +10,13 @@ use tokio::time::sleep;
 
 use super::ClusterError;
 
-/// How long each part may take to get ready. Far above what is usual (a few seconds), for a machine under load.
+/// How long each part may take to get ready. Usually it takes a few seconds, but on a busy machine much longer.
 pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Time between two looks at something that is not ready yet.
+/// Time between two checks.
 pub(super) const POLL: Duration = Duration::from_millis(100);
 
-/// Looks again and again until `check` is content.
+/// Calls `check` until it succeeds.
 pub(super) async fn until<F: Future<Output = Result<(), String>>>(
     what: &str,
     patience: Duration,
@@ -39,7 +39,7 @@ pub(super) async fn until<F: Future<Output = Result<(), String>>>(
     }
 }
 
-/// The body that a server sends for a path; the error as text, for [`until`] to show.
+/// The body of a server's answer to a GET of a path, or the error as text, which [`until`] shows.
 pub(super) async fn get(client: &Client, path: &str) -> Result<String, String> {
     let request = http::Request::get(path)
         .body(vec![])

@@ -1,4 +1,4 @@
-//! Which machine has which image, and from when on. Pure: it is told the time.
+//! Knows which machine has which image, and since when. It is told the time and reads no clock.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 /// The images of all machines.
 ///
-/// A machine pulls one image at a time, in the order in which they are wanted, which is kubelet's default
+/// A machine pulls one image at a time, in the order in which pods want them, as is kubelet's default
 /// (`serializeImagePulls`). A pull that has begun goes on even if its pod is gone. Images are never removed.
 #[derive(Debug, Default)]
 pub struct Images {
@@ -23,15 +23,15 @@ struct Machine {
 }
 
 impl Images {
-    /// A pod on `node` wants `image` at `now`, which takes `pull` if it is to be pulled. When it is there: `now`, if it is
-    /// already.
+    /// A pod on `node` wants `image` at `now`; pulling it takes `pull`. Returns when the image is there, which is `now` if it
+    /// already is.
     pub fn wanted(&mut self, node: &str, image: &str, pull: Duration, now: Timestamp) -> Timestamp {
         let machine = self.machines.entry(node.to_owned()).or_default();
         if let Some(there) = machine.there.get(image) {
             return now.max(*there);
         }
         let begins = machine.busy_until.map_or(now, |busy| now.max(busy));
-        // Pulls last a week at most: far from the end of time.
+        // A pull takes a week at most, so this cannot overflow.
         let there = begins.checked_add(pull).unwrap_or(begins);
         machine.busy_until = Some(there);
         machine.there.insert(image.to_owned(), there);

@@ -1,14 +1,15 @@
 //! Plays image pulls: tells each pod when its container may start.
 //!
-//! In: a watch on bound pods that have not started, each with its image and how long a pull takes in its annotations. Out:
-//! one annotation a pod, the moment at which its machine has the image; kwok starts the container then. All else of the
-//! data plane kwok plays by itself (`kwok/data-plane-stages.yaml`): only here does one pod depend on another.
+//! In: a watch on bound pods that have not started. Annotations of each name its image and how long a pull takes. Out: one
+//! annotation per pod with the moment at which its machine has the image. Then kwok starts the container. kwok plays the
+//! rest of the data plane by itself (`kwok/data-plane-stages.yaml`), since only pulls make one pod depend on another.
 //!
-//! A pull begins when its pod is bound, but the pod is told only after HAMi's device plugin has answered: kwok plays a stage
-//! again for a pod that changes meanwhile, and would free the node's lock a second time, which might be another pod's by then.
+//! A pull begins when its pod is bound, but the annotation is written only after HAMi's device plugin has answered. If the
+//! pod changed earlier, kwok would play the plugin's stage again and free the node's lock a second time, which another pod
+//! might hold by then.
 //!
-//! It costs one PATCH a pod, under a user agent of its own, and delays a pod whose image is there by that call. It must
-//! never bind, stop or delete anything. What machines have is kept in memory: a run begins with none.
+//! It costs one PATCH per pod, under a user agent of its own, which delays a pod whose image is there by that call. It must
+//! never bind, evict or delete anything. A run begins with no images on any machine.
 
 mod images;
 
@@ -36,13 +37,13 @@ pub const USER_AGENT: &str = concat!("headroom-data-plane/", env!("CARGO_PKG_VER
 /// Annotation in which HAMi says how far a bind is.
 const BIND_PHASE_ANNOTATION: &str = "hami.io/bind-phase";
 
-/// What stands there until the device plugin has answered.
+/// Value of that annotation until the device plugin has answered.
 const ALLOCATING: &str = "allocating";
 
-/// The pods that it has to do with.
+/// Selects the pods that wait for an image.
 const WAITING_FOR_IMAGE: &str = "spec.nodeName!=,status.phase=Pending";
 
-/// Pause before a call that failed is made again, and before a broken watch is taken up.
+/// Pause before a failed call is repeated, and before a broken watch is resumed.
 const RETRY: Duration = Duration::from_millis(200);
 
 /// How long the first list may take.
@@ -56,7 +57,7 @@ const FIRST_LIST: Duration = Duration::from_secs(30);
 )]
 pub struct NoAnswer;
 
-/// The player; dropping it stops it.
+/// The player. Dropping it stops it.
 #[derive(Debug)]
 pub struct Player {
     _task: AbortOnDropHandle<()>,
@@ -66,7 +67,7 @@ impl Player {
     /// Starts it and waits for its watch.
     ///
     /// # Errors
-    /// If the API server does not answer the first list in time.
+    /// The API server does not answer the first list in time.
     pub async fn start(client: Client) -> Result<Self, NoAnswer> {
         let listed = Arc::new(Notify::new());
         let task = tokio::spawn(play(client, listed.clone()));
@@ -79,7 +80,7 @@ impl Player {
     }
 }
 
-/// What a pod asks of its machine.
+/// What a pod needs from its machine.
 #[derive(Debug, Clone, PartialEq)]
 struct Wanted {
     namespace: String,
@@ -95,9 +96,9 @@ struct Wanted {
 /// A pod that waits.
 #[derive(Debug)]
 enum Waiting {
-    /// For the device plugin; its image is there at this time.
+    /// It waits for the device plugin; its image is there at this time.
     Allocating(Timestamp),
-    /// It has been told, or is being told. Dropped with the task, and the call with it.
+    /// Its annotation is written, or being written. Dropping the task drops the call.
     Told { _call: AbortOnDropHandle<()> },
 }
 
@@ -145,7 +146,7 @@ async fn play(client: Client, listed: Arc<Notify>) {
     }
 }
 
-/// What a pod waits for; `None` for one that waits for no image or was told already.
+/// What a pod waits for; `None` if it needs no image, or has its annotation already.
 fn wanted(pod: &Pod) -> Option<Wanted> {
     let annotations = pod.annotations();
     if annotations.contains_key(START_AT_ANNOTATION) || pod.metadata.deletion_timestamp.is_some() {
@@ -163,10 +164,10 @@ fn wanted(pod: &Pod) -> Option<Wanted> {
     })
 }
 
-/// Writes into a pod when it may start, until that is written or the pod is gone.
+/// Writes into a pod when it may start. Tries until that is written or the pod is gone.
 async fn tell(client: Client, pod: Wanted, at: Timestamp) {
     let api: Api<Pod> = Api::namespaced(client, &pod.namespace);
-    // The UID keeps it from a pod of the same name that came after this one.
+    // The UID protects a later pod of the same name.
     let patch = json!({
         "metadata": { "uid": pod.uid, "annotations": { START_AT_ANNOTATION: at.to_string() } },
     });
@@ -175,7 +176,9 @@ async fn tell(client: Client, pod: Wanted, at: Timestamp) {
         match api.patch(&pod.name, &params, &Patch::Merge(&patch)).await {
             Ok(_) => return,
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => return,
-            Err(error) => tracing::debug!(%error, pod = pod.name, "a pod was not told its start"),
+            Err(error) => {
+                tracing::debug!(%error, pod = pod.name, "cannot write into a pod when it may start")
+            }
         }
         tokio::time::sleep(RETRY).await;
     }

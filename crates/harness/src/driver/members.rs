@@ -1,4 +1,4 @@
-//! The Jobs of a round in the order in which they are submitted. Pure.
+//! Lists the Jobs of a round in the order in which they are submitted.
 
 use plan::Round;
 use plan::workload::Group;
@@ -8,7 +8,7 @@ use plan::workload::Group;
 pub struct Member<'a> {
     /// Name of its Job or pod, unique within its team: `<stage>-<round>-<index>`, counted from 0.
     pub name: String,
-    /// What it asks for.
+    /// The cards it asks for.
     pub group: &'a Group,
 }
 

@@ -1,8 +1,8 @@
 //! Plays a team's timeline: submits each round at its deadline.
 //!
-//! In: a [`TenantPlan`] and the run's clock. Out: create calls, and for each an announcement to the observer. Deadlines
-//! are absolute on the monotonic clock, so that one late submission makes no other late. It never waits for a create
-//! call to be answered before the next is sent, and never retries one: a refusal is a result.
+//! In: a [`TenantPlan`] and the run's clock. Out: create calls, each announced to the observer. Deadlines are absolute on the
+//! monotonic clock, so that one late submission makes no other late. It does not wait for the answer of one create call
+//! before it sends the next. It never repeats a call: a refusal is a result.
 
 mod members;
 
@@ -27,8 +27,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A driver that submits with `client` and announces to `observer`. What pods are to be told of their data plane is
-    /// in `data_plane`.
+    /// A driver that submits with `client` and announces to `observer`. With a `data_plane` it adds the annotations for it.
     #[must_use]
     pub fn new(
         client: Client,
@@ -44,8 +43,8 @@ impl Driver {
         }
     }
 
-    /// Plays all stages of `tenant`, whose times count from `from_secs` on the run's clock, and returns when the last
-    /// create call was answered. Dropping the future stops it.
+    /// Plays all stages of `tenant`, and returns when the last create call is answered. Times of stages count from
+    /// `from_secs` on the run's clock. Dropping the future stops it.
     pub async fn play(&self, tenant: &TenantPlan, from_secs: f64) {
         let mut calls = JoinSet::new();
         let mut before: Option<(&str, u32)> = None;

@@ -1,8 +1,8 @@
-//! The audit log of kube-apiserver, joined into the records after the run.
+//! Joins kube-apiserver's audit log into the records after the run.
 //!
-//! In: its files (JSON lines, rotated or not, several 100 MB, perhaps cut off in the last line), read as a stream. Out:
-//! the bind time of record in each record, API calls by component, and how far the live view lagged. Never more in
-//! memory than one line and the counts.
+//! In: the log's files (JSON lines, rotated or not, several 100 MB, the last line perhaps cut off), read as a stream. Out:
+//! the bind time of each record, API calls by component, and the lag of the watch. Only one line and the counts are in
+//! memory at a time.
 
 mod call;
 
@@ -21,7 +21,7 @@ use results::run_folder::{CallCounts, Calls, Lag, Record};
 
 pub use call::{Call, parse as parse_call};
 
-/// The audit log can't be read.
+/// The audit log cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("can't read the audit log {}: {error}; was kube-apiserver given --audit-policy-file?", path.display())]
 pub struct AuditError {
@@ -35,15 +35,15 @@ pub struct AuditError {
 pub struct AuditFacts {
     /// API calls of the observation.
     pub calls: Calls,
-    /// Watch receipt of a binding minus its request's stamp; `None` if no binding was seen by both.
+    /// How much later than the audit log the watch saw a binding; `None` if none is in both.
     pub watch_lag_ms: Option<Lag>,
-    /// Bindings of the teams' pods that no record has, and binds in records that the log has not.
+    /// Bindings of the teams' pods that are in the log or in the records, but not in both.
     pub unmatched_bindings: u32,
-    /// Lines that are no audit event: at most one cut-off line a file is normal after a crash.
+    /// Lines that are no audit event. After a crash one cut-off line per file is normal.
     pub unread_lines: u64,
 }
 
-/// One event, cut down to what is counted.
+/// One event, reduced to what is counted.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AuditEvent<'a> {
@@ -114,8 +114,8 @@ pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
 /// Reads the audit log at `path` with its rotated files, writes the bind time of record into `records`, and counts calls
 /// from the clock's zero to `end_secs`.
 ///
-/// A component is named by its user agent up to the first `/`, or as `components` maps that (a real HAMi's program is
-/// named `scheduler`).
+/// A component's name is its user agent up to the first `/`, unless `components` maps that to another name (the program of a
+/// real HAMi is called `scheduler`).
 ///
 /// # Errors
 /// If a file can't be read.
@@ -192,7 +192,7 @@ impl Tally<'_> {
                 at_secs,
             });
         }
-        // Binds of background work, before the clock's zero, are wanted above; calls are counted from the zero.
+        // Binds of background Jobs before the clock's zero are kept above. Calls are counted from the zero.
         if at_secs < 0.0 {
             return;
         }
@@ -269,7 +269,8 @@ fn count(counts: &mut CallCounts, component: &str, what: String) {
     *by_what.entry(what).or_default() += 1;
 }
 
-/// Writes the bindings' stamps into the records; returns how many did not match, either way, and the watch's lags in ms.
+/// Writes the bindings' time stamps into the records. Returns how many bindings are only on one side, and the watch's lags in
+/// ms.
 fn stamp(bindings: &[Binding], records: &mut [Record]) -> (u32, Vec<f64>) {
     let mut by_pod: HashMap<(String, String), (usize, usize)> = HashMap::new();
     for (r, record) in records.iter().enumerate() {
@@ -316,7 +317,8 @@ fn stamp(bindings: &[Binding], records: &mut [Record]) -> (u32, Vec<f64>) {
     )
 }
 
-/// The one attempt that a pod no watch has seen can belong to: of the Job whose name it carries, admitted, without pod.
+/// The attempt of a pod that no watch has seen: the only one that is admitted and without a pod, of the Job whose name the pod
+/// has.
 fn unseen(binding: &Binding, records: &[Record]) -> Option<(usize, usize)> {
     let (job, _) = binding.pod.rsplit_once('-')?;
     let r = records

@@ -1,8 +1,8 @@
-//! The run's clock: one monotonic time line, tied to the wall clock only to read other programs' stamps.
+//! The run's clock: one monotonic time line. The wall clock serves only to read other programs' time stamps.
 //!
-//! The zero is set when the run's clock starts; stamps before it are negative. The wall clock is sampled beside the
-//! monotonic one, so that a wall stamp (the audit log's) can be brought to the time line even where the wall clock
-//! was slewed or stepped during the run, and so that a step is noticed.
+//! The zero is set when the run's clock starts; times before it are negative. The wall clock is sampled beside the monotonic
+//! one. So a wall-clock time (as in the audit log) can be converted even if the wall clock was slewed or stepped during
+//! the run, and a step is noticed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant, SystemTime};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A change of the wall clock against the monotonic one, between two samples, larger than this is a step: NTP slews
-/// by at most 0.5 ms a second (`adjtime(3)`), so samples a few seconds apart stay far below it.
+/// Between two samples, a change of the wall clock against the monotonic one that is larger than this is a step. NTP slews
+/// by at most 0.5 ms per second (`adjtime(3)`), far less than this over a few seconds.
 const STEP_SECS: f64 = 0.05;
 
-/// Drift below this is not worth remembering: a tenth of the resolution that metrics are printed with.
+/// A smaller drift is ignored. This is a tenth of the resolution of printed values.
 const DRIFT_SECS: f64 = 0.000_1;
 
 /// A step of the wall clock.
@@ -22,7 +22,7 @@ const DRIFT_SECS: f64 = 0.000_1;
 pub struct ClockJump {
     /// When it was noticed, seconds since the clock's zero.
     pub at_secs: f64,
-    /// By how much the wall clock moved against the monotonic one, seconds; negative: backwards.
+    /// By how much the wall clock moved against the monotonic one, seconds; negative if backwards.
     pub by_secs: f64,
 }
 
@@ -62,8 +62,8 @@ impl Clock {
         }))
     }
 
-    /// Moves the zero to now and returns by how many seconds it moved: what stamps taken before must be lowered by.
-    #[must_use = "stamps taken before must be lowered by this"]
+    /// Moves the zero to now. Returns by how many seconds; earlier time stamps must be lowered by that.
+    #[must_use = "earlier time stamps must be lowered by this"]
     pub fn start(&self) -> f64 {
         let now = self.0.base.elapsed().as_secs_f64();
         let mut line = self.line();
@@ -79,14 +79,14 @@ impl Clock {
         whole_micros(now - self.line().zero)
     }
 
-    /// The instant `secs` after the zero, for deadlines; instants before the clock was made are given as its making.
+    /// The instant `secs` after the zero, for deadlines. For a time before the clock was made, the instant of its making.
     #[must_use]
     pub fn instant_at(&self, secs: f64) -> Instant {
         let since_base = Duration::try_from_secs_f64(self.line().zero + secs).unwrap_or_default();
         self.0.base + since_base
     }
 
-    /// Seconds since the zero of a wall-clock stamp of this machine, by the offset that held at that time.
+    /// Converts a wall-clock time of this host to seconds since the zero, by the offset at that time.
     #[must_use]
     pub fn secs_at(&self, wall: Timestamp) -> f64 {
         let wall = unix_secs(wall);
@@ -109,7 +109,7 @@ impl Clock {
         Timestamp::try_from(wall).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
-    /// Compares wall and monotonic clock; call it about once a second.
+    /// Compares the wall clock with the monotonic one. Call it about once a second.
     pub fn sample(&self) {
         let (mono, wall) = read_both(self.0.base);
         self.line().note(mono, wall - mono);
@@ -129,7 +129,7 @@ impl Clock {
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
-        // Nothing panics while holding it, and every state of it is valid.
+        // Nothing panics while it is held, and each of its states is valid.
         self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -153,13 +153,13 @@ impl Line {
     }
 }
 
-/// Rounded to a microsecond, the resolution of the audit log: what is beyond would only be noise in the files.
+/// Rounds to a microsecond, the resolution of the audit log. More digits would only be noise in the files.
 #[must_use]
 pub(crate) fn whole_micros(secs: f64) -> f64 {
     (secs * 1e6).round() / 1e6
 }
 
-/// Monotonic seconds since `base` and wall seconds since 1970 of the same moment: the tightest of a few readings.
+/// Monotonic seconds since `base` and wall seconds since 1970 at the same moment: the closest pair of a few readings.
 fn read_both(base: Instant) -> (f64, f64) {
     let mut best = (f64::MAX, 0.0, 0.0);
     for _ in 0..4 {
@@ -176,7 +176,7 @@ fn read_both(base: Instant) -> (f64, f64) {
     (best.1, best.2)
 }
 
-/// Seconds since 1970. An `f64` resolves a quarter of a microsecond there, finer than the audit log's stamps.
+/// Seconds since 1970. An `f64` resolves a quarter of a microsecond there, finer than the audit log does.
 #[allow(clippy::cast_precision_loss)] // as said
 fn unix_secs(wall: Timestamp) -> f64 {
     wall.as_second() as f64 + f64::from(wall.subsec_nanosecond()) / 1e9

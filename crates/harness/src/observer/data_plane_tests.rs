@@ -1,4 +1,4 @@
-//! From what is seen of a pod with a data plane to what is said of it.
+//! What the record says about a pod with a data plane.
 
 use super::objects::{PodPhase, PodView};
 use super::state::{Event, Object, State, Submission};
@@ -102,7 +102,7 @@ fn useful_work_begins_when_the_pod_is_ready() {
     let (found, missing) = samples([&record], 90.0);
     let of = |phase| found[&("whole-card".to_owned(), phase)][0].secs;
     assert_eq!(missing, 0);
-    assert!(close(of(Phase::Bound), 2.0) && close(of(Phase::Useful), 17.0));
+    assert!(close(of(Phase::BindLatency), 2.0) && close(of(Phase::Useful), 17.0));
     assert!(close(of(Phase::Prepare), 15.0));
 }
 

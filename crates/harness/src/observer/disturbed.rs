@@ -1,13 +1,13 @@
-//! Faults of the host or the harness that the experiment did not ask for, each with its metric and a remedy.
+//! Finds disturbances: faults of the host or the harness that the experiment did not ask for. Each has its size and a remedy.
 //!
-//! Restarts of the system under test are outcomes, never disturbances.
+//! A restart of the system under test is an outcome, never a disturbance.
 
 use super::audit::AuditFacts;
 use super::observe::Observation;
 use results::disturbance::{LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
 use results::run_folder::{Disturbance, Record, RunWriter};
 
-/// Finds the disturbances of an observation. `missing_stamps` is the number of stamps that must exist and were not seen.
+/// Finds the disturbances of an observation. `missing_stamps` counts time stamps that must exist and were not seen.
 #[must_use]
 pub fn disturbances(
     observation: &Observation,
@@ -58,7 +58,7 @@ pub fn disturbances(
         add(
             "lost-evidence",
             format!(
-                "a watch was lost and re-listed {} times; what happened meanwhile is stamped late",
+                "a watch was lost and re-listed {} times; events in between have late time stamps",
                 observation.relists
             ),
             "see the API server's log under the run's logs/ for why it dropped the watch",
@@ -67,7 +67,7 @@ pub fn disturbances(
     if missing_stamps > 0 {
         add(
             "lost-evidence",
-            format!("{missing_stamps} steps of jobs that were done were not seen happening"),
+            format!("{missing_stamps} steps of finished Jobs were not seen"),
             "see the API server's log under the run's logs/, and repeat the run",
         );
     }
@@ -77,7 +77,7 @@ pub fn disturbances(
                 add(
                     "lost-evidence",
                     format!(
-                        "{} bindings stand in the audit log or in the records, but not in both",
+                        "{} bindings are in the audit log or in the records, but not in both",
                         audit.unmatched_bindings
                     ),
                     "check that the disk was not full and that nothing else creates pods in the teams' namespaces",
@@ -96,7 +96,7 @@ pub fn disturbances(
         }
         None => add(
             "lost-evidence",
-            "there is no audit log; bind times are those of the watch".to_owned(),
+            "there is no audit log; the bind times come from the watch".to_owned(),
             "see the API server's log under the run's logs/ for why it wrote none",
         ),
     }
@@ -115,7 +115,7 @@ pub fn disturbances(
     all
 }
 
-/// How many submissions were late, and the latest one's lateness in milliseconds.
+/// How many submissions were late, and how late the worst one was, in milliseconds.
 #[must_use]
 pub fn late_submits(records: &[Record]) -> (u32, f64) {
     let lateness = || records.iter().filter_map(Record::lateness_secs);

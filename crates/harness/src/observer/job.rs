@@ -1,31 +1,30 @@
-//! One Job: its record as it grows, event by event.
+//! One Job: its record, which grows event by event.
 //!
-//! How attempts come about. Kueue's admissions and the pods arrive on watches of their own, a little out of step:
-//! - a reservation opens an attempt; the first pod after it belongs to it;
-//! - a further pod under the same reservation (the first was evicted, the Job controller replaced it) opens an attempt
-//!   of its own, without admission stamps: the quota was held throughout and is accounted to the attempt before;
-//! - a pod seen before its reservation opens an attempt, which the reservation then fills in.
+//! Kueue's admissions and the pods arrive on separate watches, a little out of step. Events open attempts as follows:
+//! - A reservation opens an attempt. The first pod after it belongs to it.
+//! - A further pod under the same reservation opens another attempt: the first pod was evicted, and the Job controller
+//!   replaced it. This attempt has no admission times. The quota was held throughout and counts for the attempt before.
+//! - A pod seen before its reservation opens an attempt, which the reservation then completes.
 //!
-//! What happened while a watch was lost is stamped when it is learnt of. The stamp then still means what it always
-//! means: seen by this time.
+//! An event that happened while a watch was lost has the time at which it was learnt of. A time always means: seen by then.
 
 use super::objects::{JobView, PodPhase, PodView, WorkloadView};
 use super::state::Submission;
 use plan::Via;
 use results::run_folder::{Attempt, AttemptEnd, Outcome, Record};
 
-/// A Job's record and what is needed to keep it, but not to read it.
+/// A Job's record, with what is needed only while it grows.
 #[derive(Debug, Clone)]
 pub struct TrackedJob {
     pub(super) record: Record,
     tracks: Vec<Track>,
-    /// Since when the Workload's quota reservation, as last seen, holds.
+    /// Since when the Workload has its quota reservation, as last seen.
     reserved_since: Option<i64>,
     job_seen: bool,
     pub(super) settled: bool,
 }
 
-/// What stands beside an attempt.
+/// What is kept beside an attempt.
 #[derive(Debug, Clone, Default)]
 struct Track {
     reserved_since: Option<i64>,
@@ -63,7 +62,7 @@ impl TrackedJob {
         }
     }
 
-    /// Its record as it stands; attempts' ends are those that the evidence so far supports.
+    /// Its record so far. Attempts end as the evidence so far says.
     #[must_use]
     pub fn record(&self) -> Record {
         let mut record = self.record.clone();
@@ -73,7 +72,7 @@ impl TrackedJob {
         let last = record.attempts.len().saturating_sub(1);
         for (i, (attempt, track)) in record.attempts.iter_mut().zip(&self.tracks).enumerate() {
             attempt.end = track.end(attempt);
-            // A pod that was gone before its success was seen (in a lost watch's gap), while the Job reports success.
+            // The pod was gone before its success was seen (its watch was lost), but the Job reports success.
             if record.outcome == Outcome::Succeeded
                 && i == last
                 && attempt.end == AttemptEnd::Evicted
@@ -84,7 +83,7 @@ impl TrackedJob {
         record
     }
 
-    /// Whether it is done and its work was.
+    /// Whether it is done and has succeeded.
     #[must_use]
     pub fn succeeded(&self) -> bool {
         self.record.outcome == Outcome::Succeeded
@@ -98,7 +97,7 @@ impl TrackedJob {
         u32::try_from(lost.count()).unwrap_or(u32::MAX)
     }
 
-    /// The record without the attempts' ends worked out: cheap, for the live view.
+    /// The record without the attempts' ends, which is cheap, for the live view.
     #[must_use]
     pub fn live(&self) -> &Record {
         &self.record
@@ -153,7 +152,7 @@ impl TrackedJob {
         self.reserved_since = workload.reserved_since;
         if let Some(since) = workload.reserved_since {
             if before != Some(since) {
-                // Still open: its end and the new reservation both happened out of sight.
+                // Still open: neither its end nor the new reservation was seen.
                 self.release(at);
                 self.reserve(since, at, relisting);
             }
@@ -177,7 +176,7 @@ impl TrackedJob {
         self.release(at);
     }
 
-    /// Kueue takes the held quota back: that ends the last pod under it, and any other that has not ended by itself.
+    /// Kueue takes back the held quota. That ends the last pod under it, and any other that has not ended by itself.
     fn evict(&mut self, reason: &str) {
         let Some(first) = self.open_admission() else {
             return;
@@ -245,7 +244,7 @@ impl TrackedJob {
         {
             attempt.running_secs = Some(at);
         }
-        // Without a data plane it is useful as soon as it runs, and told to stop when it stops.
+        // Without a data plane it is useful as soon as it runs, and its end is the moment when it was told to stop.
         if self.record.data_plane.is_some() {
             let useful = pod.phase == PodPhase::Running && pod.ready;
             if attempt.useful_secs.is_none() && (useful || pod.phase == PodPhase::Succeeded) {
@@ -293,8 +292,8 @@ impl TrackedJob {
         i
     }
 
-    /// The attempt that has quota for a new pod and none yet: the last, if it still holds its quota. In a re-list the pod may
-    /// be an old one whose quota was given back in the meantime: then the last attempt reserved before the pod was created.
+    /// The attempt that has quota and no pod yet: the last, if it still holds its quota. In a re-list the pod may be an old one
+    /// whose quota was released meanwhile; then it is the last attempt reserved before the pod was created.
     fn admission_for(&self, pod: &PodView, relisting: bool) -> Option<usize> {
         let attempts = &self.record.attempts;
         let last = attempts.len().checked_sub(1)?;
@@ -327,7 +326,7 @@ impl TrackedJob {
 }
 
 impl Track {
-    /// How the attempt ended, by what is known of it.
+    /// How the attempt ended, as far as is known.
     fn end(&self, attempt: &Attempt) -> AttemptEnd {
         if self.last_phase == PodPhase::Succeeded {
             return AttemptEnd::Succeeded;

@@ -1,4 +1,4 @@
-//! The live view: where each team stands right now. Counts and cards are taken from the records as they grow.
+//! The live view: each team's progress right now. Counts and cards come from the records as they grow.
 
 use serde::Serialize;
 
@@ -16,8 +16,7 @@ pub struct Live {
     pub tenants: Vec<LiveTenant>,
 }
 
-/// Where a team stands. Every announced Job is in exactly one of `waiting`, `admitted`, `bound`, `running`,
-/// `done`, `failed`.
+/// A team's progress. Every announced Job is in exactly one of `waiting`, `admitted`, `bound`, `running`, `done`, `failed`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LiveTenant {
     /// Name.
@@ -42,13 +41,13 @@ pub struct LiveTenant {
     pub lost_attempts: u32,
     /// Cards by state.
     pub cards: LiveCards,
-    /// Median of intended submit → bound so far, of those bound (by the watch), seconds.
+    /// Median bind latency of the Jobs bound so far, as the watch saw it, seconds.
     pub bound_p50_secs: Option<f64>,
-    /// 95th percentile of the same.
+    /// Its 95th percentile.
     pub bound_p95_secs: Option<f64>,
 }
 
-/// Cards by state. The states hold each other: a running card is also bound, a bound one usually admitted.
+/// Cards by state. The states overlap: a running card is also bound, and a bound one usually admitted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LiveCards {
     /// `nominalQuota`; `None` without a ClusterQueue.
@@ -59,7 +58,7 @@ pub struct LiveCards {
     pub bound: u32,
     /// On running pods.
     pub running: u32,
-    /// Asked for by Jobs that wait.
+    /// Requested by waiting Jobs.
     pub pending: u32,
 }
 
@@ -99,7 +98,7 @@ fn live_tenant(tenant: &TenantPlan, state: &State) -> LiveTenant {
 }
 
 impl LiveTenant {
-    /// Experiments announced so far.
+    /// Jobs announced so far.
     #[must_use]
     pub fn announced(&self) -> u32 {
         self.waiting + self.admitted + self.bound + self.running + self.done + self.failed

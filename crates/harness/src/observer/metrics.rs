@@ -1,4 +1,4 @@
-//! A run's metrics: records, audit and usage brought together as its part of the summary.
+//! Computes a run's metrics from its records, audit log and usage, as its part of the summary.
 
 use std::collections::BTreeMap;
 
@@ -16,33 +16,33 @@ use results::run_folder::{
 };
 use results::usage::{card_seconds, note_borrowing};
 
-/// What only the caller knows about a run.
+/// What only the caller knows of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunFacts {
     /// Repeat, from 1.
     pub repeat: u32,
     /// Folder of the run, relative to the session's.
     pub folder: String,
-    /// From the start of bring-up to the first Job admissible, seconds.
+    /// Seconds from the start of bring-up until Kueue could admit a first Job.
     pub bring_up_secs: f64,
-    /// From the start of bring-up to the end of tear-down, seconds.
+    /// Seconds from the start of bring-up to the end of tear-down.
     pub wall_secs: f64,
     /// Restarts of each supervised component.
     pub restarts: BTreeMap<String, u32>,
-    /// The same by component, then cause.
+    /// Restarts by component, then by cause.
     pub restart_causes: BTreeMap<String, BTreeMap<String, u32>>,
     /// etcd's disk.
     pub storage: Option<Storage>,
-    /// Client limits in force, by component; `None`: it does not limit itself.
+    /// Client limits in force, by component; `None` if a component has no limit.
     pub client_limits: BTreeMap<String, Option<ClientLimit>>,
-    /// Disturbances that were noticed elsewhere, e.g. an interruption.
+    /// Disturbances noticed elsewhere, e.g. an interruption.
     pub disturbed: Vec<Disturbance>,
 }
 
-/// Completes a run's records, writes its files and brings its metrics together.
+/// Completes a run's records, writes its files and computes its metrics.
 ///
-/// `audit` is the outcome of [`super::audit::join`] on the observation's records; `None`: the run has no audit log. What
-/// can't be written is a disturbance of the run, never the end of it.
+/// `audit` is the outcome of [`super::audit::join`] on the observation's records, or `None` if the run has no audit log. A
+/// file that cannot be written disturbs the run, but does not end it.
 #[must_use]
 pub fn conclude(
     plan: &Plan,
@@ -55,14 +55,14 @@ pub fn conclude(
     note_borrowing(plan, &mut observation.records);
     let zero = clock.zero_wall().into();
     let log = interval_log(plan, &observation.records, observation.end_secs, zero);
-    // Each of these notes its own failure with the writer, from where it becomes a disturbance.
+    // Each of these reports a failure to the writer, which makes it a disturbance.
     let _ = writer.records(&observation.records);
     let _ = audit.map(|audit| writer.calls(&audit.calls));
     let _ = log.map(|log| writer.latencies(&log));
     summarise(plan, observation, audit, writer, facts)
 }
 
-/// Brings a run's metrics together, of records that are complete. Most callers want [`conclude`].
+/// Computes a run's metrics from complete records. Most callers want [`conclude`].
 #[must_use]
 pub fn summarise(
     plan: &Plan,
@@ -104,11 +104,11 @@ pub fn summarise(
         restarts: facts.restarts,
         restart_causes: facts.restart_causes,
         storage: facts.storage,
-        // What stalls did is judged from the exits, which the observer does not see.
+        // The effect of stalls is judged from the exits, which the observer does not see.
         stalls: Vec::new(),
         bound_in_stalls: None,
         bind_rate: bind_rate(&observation.records, audit, &facts.client_limits),
-        // The clearer's decisions are not the observer's to read: whoever ran it adds them.
+        // Whoever ran the clearer adds its decisions.
         placements: Vec::new(),
         evictions: Vec::new(),
         idle_card_seconds: Some(idle_card_seconds(plan, &accounts, end)),
@@ -131,13 +131,13 @@ pub fn summarise(
     }
 }
 
-/// Card-seconds of all machines less those of bound pods. A slice counts as its cards, as in every account.
+/// Card-seconds of all machines less those of bound pods. A slice counts as its cards, as everywhere.
 fn idle_card_seconds(plan: &Plan, accounts: &[CardSeconds], end_secs: f64) -> f64 {
     let all = f64::from(plan.cluster.nodes() * CARDS_PER_NODE) * end_secs;
     (all - accounts.iter().map(|a| a.bound).sum::<f64>()).max(0.0)
 }
 
-/// Pods bound a second, and what each component's client limit allows at its calls per pod.
+/// Pods bound per second, and how many each component's client limit allows at its calls per pod.
 fn bind_rate(
     records: &[Record],
     audit: Option<&AuditFacts>,
@@ -181,7 +181,7 @@ fn tenant_summary(
 ) -> (TenantSummary, u32) {
     let with = |outcome| count(records.iter().filter(|r| r.outcome == outcome).count());
     let submitted = count(records.len());
-    // Rounds of a closed loop that were never reached are work left undone all the same.
+    // Rounds of a closed loop that were never reached also count as not done.
     let never_submitted = due(tenant, end_secs).saturating_sub(submitted);
     let unfinished = with(Outcome::Unfinished) + never_submitted;
     let last = records
@@ -215,7 +215,7 @@ fn tenant_summary(
                 .filter(taken_back)
                 .count(),
         ),
-        // Who evicted what is in the clearer's decisions, which whoever ran it adds.
+        // Whoever ran the clearer adds which evictions were its own.
         bill: Bill::default(),
         card_seconds: account,
         latency,
@@ -223,7 +223,7 @@ fn tenant_summary(
     (summary, missing)
 }
 
-/// Experiments of the team's timeline that were due by `end_secs`; of a closed loop, all.
+/// How many Jobs of the team's timeline were due by `end_secs`; for a closed loop, all.
 fn due(tenant: &TenantPlan, end_secs: f64) -> u32 {
     tenant
         .stages

@@ -1,4 +1,4 @@
-//! Whole runs, from records made by hand to the summary and the files.
+//! Whole runs: records made by hand in, the summary and the files out.
 
 use super::*;
 use crate::observer::tick::HarnessUse;
@@ -72,7 +72,7 @@ fn a_team_s_metrics_come_from_its_own_records() {
     assert!((team.card_seconds.running - 84.0).abs() < 1e-9);
     assert!((team.card_seconds.ideal - 80.0).abs() < 1e-9);
     assert_eq!(
-        team.latency["whole-machine"]["bound"].p50,
+        team.latency["whole-machine"][&Phase::BindLatency].p50,
         Percentile::Secs(1.0)
     );
 }
@@ -133,7 +133,10 @@ fn evictions_and_refusals_are_counted() {
     let team = &run.tenants[0];
     assert_eq!((team.evictions, team.failed, team.unfinished), (1, 1, 0));
     // The refused one is in the percentiles, as never bound.
-    assert_eq!(team.latency["whole-machine"]["bound"].censored, 1);
+    assert_eq!(
+        team.latency["whole-machine"][&Phase::BindLatency].censored,
+        1
+    );
 }
 
 #[test]

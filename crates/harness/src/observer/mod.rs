@@ -1,16 +1,15 @@
-//! What happened: one record a Job, while it runs and afterwards.
+//! Observes a run: keeps one record per Job, during the run and afterwards.
 //!
-//! In: the plan, announcements of the driver, watches on Jobs, Workloads and pods, and afterwards the audit log. Out:
-//! records, the 1 s series, metrics. It must never change anything in the cluster, watch nodes, or say that something
-//! happened which was not seen.
+//! In: the plan, the driver's announcements, watches on Jobs, Workloads and pods, and afterwards the audit log. Out: records,
+//! the 1 s series, metrics. It must never change the cluster, watch nodes, or report something that was not seen.
 //!
 //! - [`Clock`]: the run's time line
-//! - [`Observer`]: the live part; [`state`] and [`job`] are its core, a pure state machine
-//! - [`live`]: snapshots for progress
-//! - [`audit`]: the audit log, joined into the records afterwards
-//! - [`storage`]: etcd's disk latencies, from its metrics
-//! - [`placement`]: which cards were idle when a whole machine found no place
-//! - [`metrics`]: all of it as a [`results::run_folder::RunSummary`]
+//! - [`Observer`]: the live part; [`state`] and [`job`] are its core, a state machine
+//! - [`live`]: snapshots for the progress display
+//! - [`audit`]: the audit log, joined into the records after the run
+//! - [`storage`]: etcd's disk latencies, from its own metrics
+//! - [`placement`]: the cards that were idle while a whole-machine request was not bound
+//! - [`metrics`]: everything as a [`results::run_folder::RunSummary`]
 //! - [`disturbed`]: faults of host and harness, with remedies
 
 pub mod audit;

@@ -1,7 +1,7 @@
-//! Jobs, Workloads and pods, cut down to what a record needs.
+//! Jobs, Workloads and pods, reduced to what a record needs.
 //!
-//! In: the API server's JSON. Out: small views. Everything else in an object (managed fields, templates, volumes) is
-//! skipped while parsing, which is what keeps the harness small beside thousands of events.
+//! In: the API server's JSON. Out: small views. Parsing skips everything else in an object (managed fields, templates,
+//! volumes), which keeps the harness small with thousands of events.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use serde::{Deserialize, Deserializer};
 
 pub use crate::tenants::{NAME_LABEL, TENANT_LABEL};
 
-/// Annotation in which HAMi says which cards a pod's containers were given.
+/// Annotation in which HAMi lists the cards it gave to a pod's containers.
 const CARDS_ANNOTATION: &str = "hami.io/vgpu-devices-allocated";
 
-/// What is kept of an object's metadata.
+/// The part of an object's metadata that is kept.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct SlimMeta {
@@ -111,12 +111,12 @@ pub struct WorkloadView {
     pub job: String,
     /// UID.
     pub uid: String,
-    /// Since when `QuotaReserved` is true, whole seconds since 1970: tells one reservation from the next, never used
-    /// for a latency. `None`: it is not true.
+    /// Since when `QuotaReserved` is true, whole seconds since 1970; `None` if it is not. It tells one reservation from the
+    /// next and is never used for a latency.
     pub reserved_since: Option<i64>,
     /// Condition `Admitted`.
     pub admitted: bool,
-    /// Reason of condition `Evicted` while that is true, e.g. `Preempted`.
+    /// Reason of the condition `Evicted` while it is true, e.g. `Preempted`.
     pub evicted: Option<String>,
     /// Condition `Finished`.
     pub finished: bool,
@@ -125,7 +125,7 @@ pub struct WorkloadView {
 /// Phase of a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PodPhase {
-    /// Not started, or a phase that says nothing.
+    /// Not started, or an unknown phase.
     #[default]
     Pending,
     /// Running.
@@ -147,7 +147,8 @@ pub struct PodView {
     pub name: String,
     /// UID.
     pub uid: String,
-    /// Creation, whole seconds since 1970: compared with [`WorkloadView::reserved_since`], never used for a latency.
+    /// When it was created, whole seconds since 1970. It is compared with [`WorkloadView::reserved_since`] and never used for
+    /// a latency.
     pub created_at: i64,
     /// Node it is bound to.
     pub node: Option<String>,
@@ -155,11 +156,11 @@ pub struct PodView {
     pub phase: PodPhase,
     /// Condition `Ready`.
     pub ready: bool,
-    /// It is told to go.
+    /// Whether it is being deleted.
     pub deleted: bool,
     /// Condition `DisruptionTarget`: evicted through the API, preempted by kube-scheduler or deleted by a taint.
     pub disrupted: bool,
-    /// UUIDs of the cards HAMi gave it, each once.
+    /// UUIDs of the cards that HAMi gave it, each once.
     pub cards: Vec<String>,
 }
 
@@ -175,7 +176,7 @@ fn cards(annotation: &str) -> Vec<String> {
     cards
 }
 
-/// A watched object: its view, and the metadata that the watch machinery asks for.
+/// A watched object: its view, and the metadata that kube's watcher needs.
 #[derive(Debug, Clone)]
 pub struct Watched<V> {
     meta: ObjectMeta,
@@ -183,7 +184,7 @@ pub struct Watched<V> {
     pub view: V,
 }
 
-/// A kind of object that is watched.
+/// A watched kind of object.
 pub trait Kind: Sized {
     /// API group.
     const GROUP: &'static str;

@@ -1,4 +1,4 @@
-//! The observer: watches, state and a tick, tied together.
+//! The observer: it feeds the state from the watches, and ticks once a second.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub struct ObserveError {
     missing: usize,
 }
 
-/// The live part: from its start to [`Observer::finish`], everything that is seen goes into records.
+/// The live part. From its start to [`Observer::finish`] it puts everything it sees into records.
 ///
 /// Dropping it stops its watches.
 #[derive(Debug)]
@@ -50,16 +50,16 @@ pub(crate) struct Shared {
     changed: channel::Sender<()>,
 }
 
-/// What is guarded together.
+/// What one lock guards.
 #[derive(Debug, Default)]
 pub(crate) struct Inner {
     pub(crate) state: State,
-    /// The clock's zero is set and the observation has not ended: rows may be written.
+    /// Whether rows may be written: the clock's zero is set, and the observation has not ended.
     pub(crate) started: bool,
-    /// Experiments that ended before the clock's zero was set.
+    /// Jobs that ended before the clock's zero was set.
     held_back: Vec<usize>,
     pub(crate) harness: HarnessUse,
-    /// Components that were seen stopped, and when.
+    /// Components that were seen paused, and when.
     pub(crate) stopped: Vec<(String, f64)>,
 }
 
@@ -70,21 +70,21 @@ pub struct Observation {
     pub records: Vec<Record>,
     /// The observation's end, seconds since the clock's zero.
     pub end_secs: f64,
-    /// Times a watch was lost and re-listed.
+    /// How often a watch was lost and re-listed.
     pub relists: u32,
-    /// Times a watch broke and was taken up again where it broke.
+    /// How often a watch broke and resumed where it broke.
     pub interruptions: u32,
     /// Steps of the wall clock.
     pub clock_jumps: Vec<ClockJump>,
     /// What the harness itself used since the clock's zero.
     pub harness: HarnessUse,
-    /// Components that a signal held where they stood, each with the second at which it was seen so: stalls that the
-    /// experiment asked for among them.
+    /// Components that were paused by a signal, each with the second at which it was seen. Stalls that the experiment asked
+    /// for are among them.
     pub stopped: Vec<(String, f64)>,
 }
 
 impl Observer {
-    /// Starts the watches, waits for their first lists, and starts the 1 s tick that samples usage, `pids` and clock.
+    /// Starts the watches, waits for their first lists, and starts the 1 s tick, which samples usage, `pids` and the clock.
     ///
     /// # Errors
     /// If the API server does not answer the first lists in time.
@@ -122,7 +122,7 @@ impl Observer {
                         sink,
                     ))
                 }
-                // Kueue puts no label of ours on its Workloads; they are told by their owners.
+                // Workloads do not have our labels. Their owners tell whose they are.
                 ObjectKind::Workload => {
                     let objects = watch::objects::<WorkloadView>(client, false);
                     tokio::spawn(watch::follow(
@@ -170,7 +170,7 @@ impl Observer {
         })
     }
 
-    /// Sets the run clock's zero to now. Stamps of background work so far become negative; the series begin.
+    /// Sets the run clock's zero to now, and begins the series. Times of background Jobs so far become negative.
     pub fn start_clock(&self) {
         let mut inner = self.shared.inner();
         let by = self.shared.clock.start();
@@ -187,13 +187,13 @@ impl Observer {
         self.shared.inner().state.expect(submission);
     }
 
-    /// The create call of a Job is being sent: call it right before.
+    /// Says that a Job's create call is about to be sent. Call it right before.
     pub fn sent(&self, tenant: &str, name: &str) {
         let at = self.shared.clock.now_secs();
         self.shared.inner().state.sent(tenant, name, at);
     }
 
-    /// The create call of a Job was answered: call it right after. A refusal is given as one clear line.
+    /// Says that a Job's create call was answered. Call it right after. A refusal is one line of text.
     pub fn answered(&self, tenant: &str, name: &str, answer: Result<(), String>) {
         let at = self.shared.clock.now_secs();
         let mut inner = self.shared.inner();
@@ -201,16 +201,16 @@ impl Observer {
         self.shared.note(&mut inner, changed);
     }
 
-    /// A snapshot for progress.
+    /// A snapshot for the progress display.
     #[must_use]
     pub fn live(&self) -> Live {
         let at = self.shared.clock.now_secs();
         live::live(&self.shared.plan, &self.shared.inner().state, at)
     }
 
-    /// Waits until every Job of a team's round that was announced is done, failed or refused, and returns when
-    /// the last was seen to be, seconds since the clock's zero: what a closed loop's think time counts from. A refused one
-    /// counts from now. Returns at once for a round of which nothing was announced.
+    /// Waits until every announced Job of a team's round is done, failed or refused. Returns when the last one was seen to
+    /// be, in seconds since the clock's zero; the think time of a closed loop counts from there. A refused one counts from
+    /// now. Returns at once if nothing was announced of the round.
     pub async fn round_done(&self, tenant: &str, stage: &str, round: u32) -> f64 {
         self.until(|state, clock| {
             let mut last = f64::NEG_INFINITY;
@@ -232,8 +232,8 @@ impl Observer {
         .await
     }
 
-    /// Waits until every announced Job of these teams is done, failed or refused. One that runs until the run's end
-    /// counts as done once it is placed: there is nothing more to see of it.
+    /// Waits until every announced Job of these teams is done, failed or refused. A Job that runs until the run's end counts
+    /// as done once it is bound: nothing more will be seen of it.
     pub async fn all_done(&self, tenants: &[&str]) {
         self.until(|state, _| {
             let over = |r: &Record| r.run_secs.is_none() && is_placed(r);
@@ -245,8 +245,8 @@ impl Observer {
         .await;
     }
 
-    /// Waits until every announced Job of these teams is placed, or is done, failed or refused: what background
-    /// work must reach before the clock starts.
+    /// Waits until every announced Job of these teams is bound, done, failed or refused. Background Jobs must be so before
+    /// the clock starts.
     pub async fn all_placed(&self, tenants: &[&str]) {
         self.until(|state, _| {
             let placed = state.jobs().iter().all(|e| {
@@ -258,17 +258,16 @@ impl Observer {
         .await;
     }
 
-    /// Ends the observation: nothing is written to the run's series afterwards. Drop the observer to stop its watches.
+    /// Ends the observation. Nothing is written to the run's series afterwards. Drop the observer to stop its watches.
     ///
-    /// When everything that was waited for is done, give a `settle` time of a second or two: the last Jobs' quota is
-    /// given back a little after they are done, and the observation ends once it was, or when that time is over. With a
-    /// fixed window give zero.
+    /// Kueue releases the quota of the last Jobs a little after they are done. The observation ends when it has, or after
+    /// `settle`: give a second or two if every awaited Job is done, and zero with a fixed window.
     pub async fn finish(&self, settle: Duration) -> Observation {
         let settled = self.until(|state, _| {
             let all = state.jobs().iter().all(|e| e.is_settled() || !e.is_done());
             all.then_some(())
         });
-        // An error here is the time being over, which is as good an end.
+        // An error means that the time is over, which is an end like the other.
         let _ = tokio::time::timeout(settle, settled).await;
         let mut inner = self.shared.inner();
         let end_secs = self.shared.clock.now_secs();
@@ -287,7 +286,7 @@ impl Observer {
         }
     }
 
-    /// Waits until `reached` has an answer, asking at each change.
+    /// Calls `reached` at each change until it has an answer.
     async fn until<T>(&self, reached: impl Fn(&State, &Clock) -> Option<T>) -> T {
         let mut changes = self.shared.changed.subscribe();
         loop {
@@ -295,13 +294,13 @@ impl Observer {
             if let Some(answer) = reached(&self.shared.inner().state, &self.shared.clock) {
                 return answer;
             }
-            // The sender lives in `self.shared`: it can't be gone. If it were, asking again is still right.
+            // The sender lives in `self.shared`, so this cannot fail.
             let _ = changes.changed().await;
         }
     }
 }
 
-/// Whether a pod of the Job is bound now, and where there is a data plane also at work.
+/// Whether a pod of the Job is bound now, and with a data plane also at work.
 fn is_placed(record: &Record) -> bool {
     let at_work = |a: &Attempt| record.data_plane.is_none() || a.useful_secs.is_some();
     let mut attempts = record.attempts.iter();
@@ -310,7 +309,7 @@ fn is_placed(record: &Record) -> bool {
 
 impl Shared {
     pub(crate) fn inner(&self) -> MutexGuard<'_, Inner> {
-        // A panic elsewhere must not take the evidence with it: every step leaves the state valid.
+        // A panic elsewhere must not lose the evidence. Every step leaves the state valid.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

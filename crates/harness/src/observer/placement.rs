@@ -1,4 +1,4 @@
-//! Evidence about placement: which cards were idle when a whole machine found no place. Pure, from the records.
+//! Lists the cards that were idle while a whole-machine request was not bound, from the records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use crate::cluster::node_names;
 use plan::{CARDS_PER_NODE, Plan, TenantPlan};
 use results::run_folder::{Attempt, FreeCards, Record, Unplaced};
 
-/// The whole-machine requests that had a pod and were never bound.
+/// The whole-machine requests that had a pod but were never bound.
 #[must_use]
 pub fn unplaced(plan: &Plan, records: &[Record], end_secs: f64) -> Vec<Unplaced> {
     let whole = records.iter().filter(|r| r.request.cards == CARDS_PER_NODE);
@@ -55,7 +55,7 @@ pub fn free_cards(plan: &Plan, tenant: &TenantPlan, records: &[Record], at_secs:
     }
 }
 
-/// Whether the attempt's pod held its cards at that time: from bind to end.
+/// Whether the attempt's pod held its cards at that time, that is between its bind and its end.
 fn holds(attempt: &Attempt, at_secs: f64) -> bool {
     attempt.bind_secs().is_some_and(|from| from <= at_secs)
         && attempt.ended_secs.is_none_or(|to| to > at_secs)

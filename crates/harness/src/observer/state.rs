@@ -1,7 +1,7 @@
-//! The records as they grow: a pure state machine over what was announced, submitted and seen.
+//! The records as they grow: a state machine over what was announced, submitted and seen.
 //!
-//! In: submissions, and sightings of objects, each with its stamp. Out: records. It asks no clock and no network, and
-//! gives the same records whichever kind of object is seen first.
+//! In: submissions and sightings of objects, each with its time. Out: records. It uses no clock and no network. The records
+//! do not depend on which kind of object is seen first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::objects::{JobView, PodView, WorkloadView};
 use plan::{DataPlane, Request, Via};
 use results::run_folder::Record;
 
-/// A Job about to be submitted.
+/// A Job that will be submitted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Submission {
     /// Team: namespace of its objects.
@@ -23,17 +23,17 @@ pub struct Submission {
     pub round: u32,
     /// What it asks for.
     pub request: Request,
-    /// Through which objects.
+    /// As which object it is submitted.
     pub via: Via,
-    /// How long it runs once its pod runs; `None`: until the end.
+    /// How long it runs once its pod runs; `None` if until the run's end.
     pub run_secs: Option<f64>,
-    /// What its pod goes through on its machine; `None`: nothing that takes time.
+    /// The delays of its pod on the machine; `None` if there are none.
     pub data_plane: Option<DataPlane>,
-    /// When it is to be submitted, seconds since the clock's zero.
+    /// When it should be submitted, seconds since the clock's zero.
     pub intended_secs: f64,
 }
 
-/// A kind of object that is watched.
+/// A watched kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
     /// batch/v1 Jobs.
@@ -67,25 +67,25 @@ pub enum Object {
     Pod(PodView),
 }
 
-/// What a watch reports.
+/// An event of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The object exists and looks like this.
     Seen(Object),
     /// The object is gone and looked like this.
     Gone(Object),
-    /// A list begins; what it does not name is gone.
+    /// A list begins. Objects that are not in it are gone.
     ListStarted(ObjectKind),
     /// The list is complete.
     ListDone(ObjectKind),
 }
 
-/// What changed by an event, for those who wait.
+/// What an event changed, for callers that wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// A stamp was added or a Job ended.
+    /// A time was added, or a Job ended.
     pub progress: bool,
-    /// Index of a Job that ended and whose attempts are closed: its record is final.
+    /// Index of a Job that has ended and whose attempts are closed. Its record is final.
     pub settled: Option<usize>,
 }
 
@@ -118,7 +118,7 @@ impl State {
         self.jobs.push(TrackedJob::new(submission));
     }
 
-    /// The create call of a Job is being sent.
+    /// A Job's create call is being sent.
     pub fn sent(&mut self, tenant: &str, name: &str, at: f64) {
         if let Some(e) = self.find(tenant, name) {
             let submitted = &mut self.jobs[e].record.submitted_secs;
@@ -126,8 +126,8 @@ impl State {
         }
     }
 
-    /// The create call of a Job was answered. A refusal ends the Job, unless its object turns up after
-    /// all (a call that timed out here and was carried out there).
+    /// A Job's create call was answered. A refusal ends the Job, unless its object appears all the same (the call timed out
+    /// but was carried out).
     pub fn answered(
         &mut self,
         tenant: &str,
@@ -146,12 +146,12 @@ impl State {
         self.reckon(e)
     }
 
-    /// Takes in what a watch reported at `at`.
+    /// Applies an event of a watch, seen at `at`.
     pub fn apply(&mut self, event: Event, at: f64) -> Changed {
         match event {
             Event::Seen(object) => self.seen(&object, at),
             Event::Gone(object) => {
-                // Its last state may be news too: a pod that succeeded and was deleted at once.
+                // Its last state may be new, too: a pod may succeed and be deleted at once.
                 let first = self.seen(&object, at);
                 let then = self.gone(object.uid(), at);
                 Changed {
@@ -167,7 +167,7 @@ impl State {
         }
     }
 
-    /// Times a list was made again because its watch was lost.
+    /// How often a list was repeated because its watch was lost.
     #[must_use]
     pub fn relists(&self) -> u32 {
         self.relists
@@ -185,14 +185,14 @@ impl State {
         &self.jobs
     }
 
-    /// Moves every stamp `by` seconds earlier: the clock's zero was set.
+    /// Moves every time `by` seconds earlier, since the clock's zero was set.
     pub fn shift(&mut self, by: f64) {
         for job in &mut self.jobs {
             job.record.shift(by);
         }
     }
 
-    /// The records as they stand.
+    /// The records so far.
     #[must_use]
     pub fn records(&self) -> Vec<Record> {
         self.jobs.iter().map(TrackedJob::record).collect()
@@ -259,7 +259,7 @@ impl State {
         changed
     }
 
-    /// What to tell those who wait about Job `e`.
+    /// What to tell callers that wait about Job `e`.
     fn reckon(&mut self, e: usize) -> Changed {
         let job = &mut self.jobs[e];
         let settled = job.is_settled();

@@ -1,7 +1,7 @@
 //! etcd's disk latencies, sampled from its metrics.
 //!
-//! In: etcd's /metrics. Out: a row each few seconds, and the whole observation's metrics. While etcd stands still it
-//! answers nothing: its rows are missing then, and the first one afterwards has what it did in between.
+//! In: etcd's /metrics. Out: a row every few seconds, and the whole observation's metrics. A stalled etcd does not answer:
+//! its rows are missing then, and the next row covers the whole time since the last.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,19 +11,19 @@ use kube::Client;
 use super::clock::Clock;
 use results::run_folder::{Percentile, RunWriter, Storage, StorageRow};
 
-/// Time between two samples: a page of metrics takes little of the machine at this pace, and a stall of some seconds shows.
+/// Time between two samples. At this rate they cost little, and a stall of some seconds is visible.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// What etcd calls its syncs of the write-ahead log, and its commits.
+/// etcd's names for the syncs of its write-ahead log, and for its commits.
 const FSYNC: &str = "etcd_disk_wal_fsync_duration_seconds";
 const COMMIT: &str = "etcd_disk_backend_commit_duration_seconds";
 
-/// One histogram of etcd's: cumulative counts by upper bound, seconds.
+/// A histogram of etcd: cumulative counts by upper bound, seconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Histogram(Vec<(f64, u64)>);
 
 impl Histogram {
-    /// Reads the histogram called `name` out of a metrics page; empty if it is not there.
+    /// Reads the histogram called `name` from a metrics page; empty if it is missing.
     #[must_use]
     pub fn read(page: &str, name: &str) -> Self {
         let start = format!("{name}_bucket{{le=\"");
@@ -37,7 +37,7 @@ impl Histogram {
         Self(page.lines().filter_map(bucket).collect())
     }
 
-    /// What has come since `before`.
+    /// What was added since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let earlier = |bound: f64| {
@@ -45,7 +45,7 @@ impl Histogram {
             of.next().map_or(0, |(_, n)| *n)
         };
         let each = self.0.iter();
-        // A new etcd counts from nothing.
+        // A new etcd counts from zero.
         Self(
             each.map(|(b, n)| (*b, n.saturating_sub(earlier(*b))))
                 .collect(),
@@ -58,7 +58,7 @@ impl Histogram {
         self.0.last().map_or(0, |(_, n)| *n)
     }
 
-    /// Upper bound of the bucket in which quantile `q` falls, seconds; infinite beyond the last finite one.
+    /// Upper bound of the bucket with the quantile `q`, seconds; infinite beyond the last finite one.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<f64> {
         #[allow(
@@ -125,7 +125,7 @@ impl Disk {
 pub struct Sampled(Arc<Mutex<Option<(Disk, Disk)>>>);
 
 impl Sampled {
-    /// The whole observation's metrics; `None` if etcd was not seen at two moments.
+    /// The whole observation's metrics; `None` with less than two samples.
     #[must_use]
     pub fn storage(&self) -> Option<Storage> {
         let ends = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,7 +154,7 @@ impl Sampled {
 pub async fn sample(etcd: Client, clock: Clock, writer: Arc<RunWriter>, sampled: Sampled) {
     let mut before: Option<Disk> = None;
     loop {
-        // A time-out of the client ends the wait for an etcd that stands still.
+        // The client's time-out ends the wait for a stalled etcd.
         let request = http::Request::get("/metrics").body(vec![]);
         let Ok(request) = request else { return };
         if let Ok(page) = etcd.request_text(request).await {

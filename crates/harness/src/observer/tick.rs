@@ -1,4 +1,4 @@
-//! Once a second: usage of cards, of components and of the harness itself, clock against clock, and a flush.
+//! Once a second: samples the usage of cards, components and the harness itself, compares the clocks, and flushes the files.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use results::usage;
 /// Name of the harness in `components.csv`.
 const HARNESS: &str = "headroom";
 
-/// A tick later than this is counted: the machine gave the harness no CPU for that long.
+/// A tick later than this is counted: for that long the harness got no CPU.
 const LATE: Duration = Duration::from_millis(500);
 
-/// Says which processes to sample now: component and process ID. Asked each second, since components restart.
+/// Lists the processes to sample: component and process ID. It is asked each second, since components restart.
 pub struct Pids(Box<dyn Fn() -> Vec<(String, u32)> + Send + Sync>);
 
 impl Pids {
@@ -82,12 +82,12 @@ pub(crate) async fn run(shared: Arc<Shared>, pids: Pids) {
         let late = due.elapsed() > LATE;
         shared.clock.sample();
         second(&shared, &pids, late);
-        // Off the threads that read the watches: a slow disk must not make their stamps late.
+        // On a thread of its own: a slow disk must not delay the watches.
         let writer = shared.writer.clone();
         let _ = tokio::task::spawn_blocking(move || writer.flush()).await;
         due += Duration::from_secs(1);
         if due < Instant::now() {
-            // Ticks that were slept through are not made up for: the series has a gap there, which is the truth.
+            // Missed ticks are not made up for: the gap in the series is true.
             due = Instant::now() + Duration::from_secs(1);
         }
     }

@@ -1,4 +1,4 @@
-//! The watches: events from the API server into the state machine, each stamped as it is read.
+//! The watches: they pass events from the API server to the state machine, each with the time at which it is read.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::clock::Clock;
 use super::objects::{Kind, Slim, TENANT_LABEL, Watched};
 use super::state::{Event, Object, ObjectKind};
 
-/// Pause after an error before the watch is taken up again: short, so that little is stamped late, and long enough not to
+/// Pause after an error before the watch resumes. It is short, so that few events get a late time, and long enough not to
 /// burn a core while the API server is down.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// What happened to the watches themselves.
+/// Errors and progress of the watches themselves.
 #[derive(Debug, Default)]
 pub struct WatchHealth {
-    /// Errors after which a watch was taken up again; without a re-list nothing is lost, but late.
+    /// Errors after which a watch resumed. Without a re-list nothing is lost, only late.
     pub interruptions: AtomicU32,
     /// Says that a watch's first list is complete.
     pub listed: Notify,
@@ -45,7 +45,7 @@ where
     watcher(api, config)
 }
 
-/// Passes what `stream` yields to `sink`, stamped, for ever.
+/// Passes the events of `stream` to `sink`, each with its time, for ever.
 pub(crate) async fn follow<V>(
     stream: impl Stream<Item = watcher::Result<watcher::Event<Watched<V>>>> + Send,
     kind: ObjectKind,

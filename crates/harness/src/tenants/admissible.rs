@@ -1,4 +1,4 @@
-//! Waiting until the teams' ClusterQueues admit.
+//! Waits until the teams' ClusterQueues admit Jobs.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use plan::Plan;
 
-/// How often the ClusterQueues are looked at.
+/// How often the ClusterQueues are read.
 const POLL: Duration = Duration::from_millis(50);
 
-/// How long Kueue may take: it needs well under a second where it works at all.
+/// How long Kueue may take. It needs well under a second if it works at all.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A ClusterQueue that admits nothing.
+/// A ClusterQueue does not admit.
 #[derive(Debug, thiserror::Error)]
 #[error("ClusterQueue {name} is not active after {} s: {reason}", LIMIT.as_secs())]
 pub struct NotAdmissible {
@@ -26,7 +26,7 @@ pub struct NotAdmissible {
 /// Waits until every team's ClusterQueue is active, so that its first Job can be admitted.
 ///
 /// # Errors
-/// The first ClusterQueue that does not become active, with Kueue's reason.
+/// Names the first ClusterQueue that does not become active, with Kueue's reason.
 pub async fn admissible(client: &Client, plan: &Plan) -> Result<(), NotAdmissible> {
     let kind = GroupVersionKind::gvk("kueue.x-k8s.io", "v1beta2", "ClusterQueue");
     let queues: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));

@@ -1,11 +1,11 @@
-//! Creating objects given as JSON.
+//! Creates objects given as JSON.
 
 use kube::Client;
 use kube::api::{Api, DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 
-/// An object that the API server did not take.
+/// The API server refused an object.
 #[derive(Debug, thiserror::Error)]
 #[error("could not create {kind} {name}: {source}")]
 pub struct ApplyError {
@@ -17,7 +17,7 @@ pub struct ApplyError {
 /// Creates the objects one after the other.
 ///
 /// # Errors
-/// The first object that is refused, with the API server's reason.
+/// Names the first object that is refused, with the API server's reason.
 pub async fn apply(client: &Client, objects: &[Value]) -> Result<(), ApplyError> {
     for object in objects {
         create(client, object).await?;

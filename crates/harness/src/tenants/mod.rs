@@ -1,8 +1,7 @@
 //! Teams as Kubernetes and Kueue objects.
 //!
-//! In: a [`Plan`]. Out: the objects that give each team its namespace, machines and quota, and the objects that stand
-//! for one experiment. Pure but for [`apply`], [`create`] and
-//! [`admissible`]; never decides when work is submitted.
+//! In: a [`Plan`]. Out: the objects that give each team its namespace, machines and quota, and the object of each Job. Only
+//! [`apply`], [`create`] and [`admissible`] call the API server. When a Job is submitted is decided elsewhere.
 
 mod admissible;
 mod apply;
@@ -91,13 +90,13 @@ fn priority_class(value: i32) -> Value {
     })
 }
 
-/// The resources a ClusterQueue counts and what one card is worth in each.
+/// The resources that a ClusterQueue counts, and how much of each one card is.
 fn counted(unit: QuotaUnit) -> Vec<(&'static str, u32)> {
     let cards = ("nvidia.com/gpu", 1);
     let memory = (TOTAL_GPUMEM, CARD_MEMORY_MIB);
     match unit {
         QuotaUnit::Cards => vec![cards],
-        // They differ in what Kueue is told to charge for a pod, not in what is charged.
+        // The units differ in how Kueue computes a pod's charge, not in the resource charged.
         QuotaUnit::Memory | QuotaUnit::MemoryRaw => vec![memory],
         QuotaUnit::Both => vec![cards, memory],
     }
@@ -110,7 +109,7 @@ fn cluster_queue(tenant: &TenantPlan, quota: &QuotaPlan, unit: QuotaUnit) -> Val
         .map(|(name, worth)| {
             let amount = |cards: u32| (u64::from(cards) * u64::from(*worth)).to_string();
             let mut resource = json!({ "name": name, "nominalQuota": amount(quota.nominal_cards) });
-            // Kueue refuses limits on a queue outside any cohort: there is nobody to borrow from.
+            // Without a cohort there is nobody to borrow from, and Kueue refuses limits.
             if quota.cohort.is_some() {
                 if let Some(cards) = quota.borrowing_limit_cards {
                     resource["borrowingLimit"] = json!(amount(cards));
@@ -126,7 +125,7 @@ fn cluster_queue(tenant: &TenantPlan, quota: &QuotaPlan, unit: QuotaUnit) -> Val
         "apiVersion": KUEUE_API, "kind": "ClusterQueue",
         "metadata": { "name": tenant.name },
         "spec": {
-            // An empty selector matches every namespace; null would match none.
+            // An empty selector matches every namespace. null would match none.
             "namespaceSelector": {},
             "resourceGroups": [{
                 "coveredResources": counted.iter().map(|(name, _)| name).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! The object that stands for one experiment: a Job of one pod through Kueue, or a bare pod.
+//! The object that a team submits: a Job of one pod through Kueue, or a bare pod.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use plan::{DataPlanePlan, Request, TenantPlan, Via};
 
 /// Label with the team's name, on Jobs, their pods and bare pods.
 pub const TENANT_LABEL: &str = "headroom.dev/tenant";
-/// Label with the experiment's name, on Jobs, their pods and bare pods.
+/// Label with the Job's name, on Jobs, their pods and bare pods.
 pub const NAME_LABEL: &str = "headroom.dev/name";
 /// Label of nodes with the name of their group.
 pub const GROUP_LABEL: &str = "headroom.dev/group";
@@ -22,16 +22,16 @@ pub const IMAGE_ANNOTATION: &str = "headroom.dev/image";
 pub const PULL_FOR_ANNOTATION: &str = "headroom.dev/pull-for";
 /// Pod annotation with the moment at which its container may start, RFC 3339.
 pub const START_AT_ANNOTATION: &str = "headroom.dev/start-at";
-/// Pod annotation that tells the fake machine how long it takes from the container's start to useful work.
+/// Pod annotation that tells the fake machine how long a container takes from its start to useful work.
 const PREPARE_FOR_ANNOTATION: &str = "headroom.dev/prepare-for";
-/// Pod annotation that tells the fake machine how long it takes from the process's own end to free cards.
+/// Pod annotation that tells the fake machine how long the cards stay taken after the process has ended by itself.
 const RELEASE_FOR_ANNOTATION: &str = "headroom.dev/release-for";
-/// Pod annotation that tells the fake machine how long it takes from the order to stop to free cards.
+/// Pod annotation that tells the fake machine how long the cards stay taken after the pod was told to stop.
 const STOP_FOR_ANNOTATION: &str = "headroom.dev/stop-for";
-/// A moment that is over: nothing keeps the container from starting.
+/// A moment in the past, so that the container may start at once.
 const LONG_AGO: &str = "1970-01-01T00:00:00Z";
 
-/// The object to create for one experiment of `tenant` called `name`.
+/// The object to create for a Job of `tenant` called `name`.
 #[must_use]
 pub fn job(
     tenant: &TenantPlan,
@@ -73,7 +73,7 @@ pub fn job(
             pod_metadata["name"] = json!(name);
             pod_metadata["namespace"] = json!(tenant.name);
             let mut spec = pod_spec(request);
-            // A Job's pod is given its machines by the ResourceFlavor on admission.
+            // For a Job, Kueue adds the ResourceFlavor's selector on admission.
             if let Some(group) = &tenant.group {
                 spec["nodeSelector"] = json!({ GROUP_LABEL: group });
             }
@@ -82,7 +82,7 @@ pub fn job(
     }
 }
 
-/// What tells the fake machine of the pod's data plane.
+/// The annotations that tell the fake machine about the pod's data plane.
 fn played(
     data_plane: &DataPlanePlan,
     tenant: &str,
@@ -123,7 +123,7 @@ fn pod_spec(request: Request) -> Value {
         "restartPolicy": "Never",
         "containers": [{
             "name": "work",
-            // Never pulled: kwok's machines run no containers.
+            // Never pulled, since kwok's machines run no containers.
             "image": "headroom.invalid/fake-work",
             "resources": { "limits": limits },
         }],

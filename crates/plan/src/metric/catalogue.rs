@@ -348,29 +348,3 @@ catalogue! {
             DoneP50Secs Show, DoneP95Secs Show, DoneP99Secs, DoneMaxSecs;
     }
 }
-
-/// How many metrics `expect` may name.
-const JUDGED: usize = {
-    let (mut n, mut i) = (0, 0);
-    while i < CATALOGUE.len() {
-        if matches!(CATALOGUE[i].used, Use::Judge) {
-            n += 1;
-        }
-        i += 1;
-    }
-    n
-};
-
-/// Ids of the metrics that `expect` may name.
-pub const JUDGED_IDS: &[&str] = &{
-    let mut ids = [""; JUDGED];
-    let (mut n, mut i) = (0, 0);
-    while i < CATALOGUE.len() {
-        if matches!(CATALOGUE[i].used, Use::Judge) {
-            ids[n] = CATALOGUE[i].id;
-            n += 1;
-        }
-        i += 1;
-    }
-    ids
-};

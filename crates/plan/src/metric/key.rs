@@ -5,8 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{CATALOGUE, Metric, Row, Scope};
-use crate::error::shorten;
+use super::{Metric, Row, Scope, unknown};
 
 /// Of what a value is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,13 +38,8 @@ pub struct MetricKey {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No row has this id.
-    #[error("{id:?} is no metric{hint}; docs/metrics.md lists them")]
-    Unknown {
-        /// What stood in place of an id.
-        id: String,
-        /// What may have been meant.
-        hint: String,
-    },
+    #[error("{0}")]
+    Unknown(String),
     /// The metric is of something else.
     #[error("{key:?}: {id} is written {form}")]
     Scope {
@@ -204,7 +198,7 @@ impl FromStr for MetricKey {
             Some((of, id)) => (Some(of), id),
             None => (None, text),
         };
-        let metric = Metric::by_id(id).ok_or_else(|| unknown(id))?;
+        let metric = Metric::by_id(id).ok_or_else(|| KeyError::Unknown(unknown(id)))?;
         let key = match of {
             None => Self::run(metric),
             // A team's name has no dot.
@@ -228,18 +222,6 @@ impl FromStr for MetricKey {
             id: metric.id(),
             form: form(metric.row()),
         })
-    }
-}
-
-fn unknown(id: &str) -> KeyError {
-    let near = CATALOGUE
-        .iter()
-        .map(|row| (strsim::jaro_winkler(id, row.id), row.id))
-        .filter(|(score, _)| *score > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    KeyError::Unknown {
-        id: shorten(id),
-        hint: near.map_or_else(String::new, |(_, near)| format!("; did you mean {near:?}?")),
     }
 }
 

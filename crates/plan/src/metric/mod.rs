@@ -15,7 +15,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use catalogue::{CATALOGUE, JUDGED_IDS, Metric, Phase};
+use crate::error::shorten;
+pub use catalogue::{CATALOGUE, Metric, Phase};
 pub use key::{KeyError, MetricKey, Of};
 
 /// What the catalogue says of a metric.
@@ -209,6 +210,20 @@ impl Metric {
     }
 }
 
+/// That no metric is called so, and which one may be meant.
+fn unknown(id: &str) -> String {
+    let near = CATALOGUE
+        .iter()
+        .map(|row| (strsim::jaro_winkler(id, row.id), row.id))
+        .filter(|(score, _)| *score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let near = near.map_or_else(String::new, |(_, near)| format!("; did you mean {near:?}?"));
+    format!(
+        "{:?} is no metric{near} (docs/metrics.md lists them)",
+        shorten(id)
+    )
+}
+
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id())
@@ -224,7 +239,7 @@ impl Serialize for Metric {
 impl<'de> Deserialize<'de> for Metric {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let id = Cow::<'de, str>::deserialize(deserializer)?;
-        Self::by_id(&id).ok_or_else(|| D::Error::unknown_variant(&id, JUDGED_IDS))
+        Self::by_id(&id).ok_or_else(|| D::Error::custom(unknown(&id)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Bad input gets one line that says where, what, and what would be right.
+//! Bad input gets one line that says where, what is wrong, and what would be right.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -251,20 +251,20 @@ const BAD_EXPERIMENTS: &[(&str, &str)] = &[
     ("title: A small experiment", "title: *nothing"),
     ("hami: {", "<<: {"),
     ("hami:", "clearer: {}\nhami:"),
-    ("hami:", "clearer: { stops: [] }\nhami:"),
-    ("hami:", "clearer: { stops: [bear] }\nhami:"),
-    ("hami:", "clearer: { stops: [bare], scope: c }\nhami:"),
+    ("hami:", "clearer: { evicts: [] }\nhami:"),
+    ("hami:", "clearer: { evicts: [bear] }\nhami:"),
+    ("hami:", "clearer: { evicts: [bare], scope: c }\nhami:"),
     (
         "hami:",
-        "clearer: { stops: [bare], strategy: reserv }\nhami:",
+        "clearer: { evicts: [bare], strategy: reserv }\nhami:",
     ),
     (
         "hami:",
-        "clearer: { stops: [bare], trigger: pending }\nhami:",
+        "clearer: { evicts: [bare], trigger: pending }\nhami:",
     ),
     (
         "hami:",
-        "clearer: { stops: [bare], deadline_secs: 0 }\nhami:",
+        "clearer: { evicts: [bare], deadline_secs: 0 }\nhami:",
     ),
     ("hami:", "linger_secs: -1\nhami:"),
 ];

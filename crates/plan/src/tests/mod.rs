@@ -1,4 +1,4 @@
-//! What plans come out of which files and options, and what is said when none can.
+//! Which plans come out of which files and options, and which errors.
 
 mod bad_input;
 mod clearing;

@@ -1,4 +1,4 @@
-//! What the embedded experiments plan, and what goes before what.
+//! The plans of the embedded experiments, and which setting goes before which.
 
 use std::collections::BTreeMap;
 

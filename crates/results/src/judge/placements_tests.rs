@@ -4,6 +4,7 @@ use super::*;
 use crate::fixtures::full;
 use crate::fixtures::{done, waiting};
 use crate::judge::{Judged, arms};
+use crate::metrics::{Amount, Source};
 use crate::run_folder::{ArmSummary, Attempt};
 use plan::{ClearerStrategy, ClearerTrigger, load};
 
@@ -114,7 +115,7 @@ fn a_machine_that_fell_empty_by_itself_is_nobody_s_loss_and_still_counts_as_else
             },
         ]
     };
-    for end in [PUT_BACK, LANDED, FAILED] {
+    for end in [PUT_BACK, PLACED, FAILED] {
         let before = judged(on("gpu-02", "a"), &over(end, 39));
         assert_eq!(before.placed, Placed::Free, "{end}");
         let after = judged(on("gpu-02", "a"), &over(end, 41));
@@ -204,7 +205,7 @@ fn run(arm: &str, right: usize, wrong: usize, never: usize, secs: f64) -> Judged
             placed,
         })
         .collect();
-    Judged::new(&summary, &[])
+    Judged::new(&Source::without_plan(&summary, &[]))
 }
 
 fn verdicts(experiment: &str, runs: &[Judged]) -> Vec<ArmSummary> {
@@ -313,7 +314,7 @@ fn preemption_alone_must_place_none_and_the_clearer_all() {
     assert_eq!(clearer(9, 1), Some(false));
     let kueue = |bound: f64| {
         let mut alone = run("kueue", 0, 0, 0, 0.0);
-        let name = "research.whole-machine.bound_count".to_owned();
+        let name = "research.whole-machine.bound_count".parse().unwrap();
         alone.metrics.insert(name, Amount::Is(bound));
         holds(&verdicts("preemption", &[alone]), "kueue", "alone")
     };

@@ -14,7 +14,7 @@ fn run(arm: &str, metrics: &[(&str, Amount)]) -> Judged {
         placements: Vec::new(),
         metrics: metrics
             .iter()
-            .map(|(name, amount)| ((*name).to_owned(), *amount))
+            .map(|(name, amount)| (name.parse().unwrap(), *amount))
             .collect(),
     }
 }
@@ -149,7 +149,7 @@ fn one_broken_shape_breaks_the_arm_and_an_arm_without_shapes_has_no_verdict() {
     let mut evicted = makespans(100.0, 100.0);
     evicted
         .metrics
-        .insert("shared.evictions".into(), Amount::Is(2.0));
+        .insert("shared.evictions".parse().unwrap(), Amount::Is(2.0));
     assert_eq!(verdict(&two, &[evicted]).0, Some(false));
     let elsewhere = SHARED_WITHIN_3_PERCENT.replace(r#""holds""#, r#""arms": ["lent"], "holds""#);
     assert_eq!(verdict(&elsewhere, &[makespans(1.0, 9.0)]).0, None);

@@ -1,15 +1,15 @@
-//! When a component that exited is started again: as a kubelet does it.
+//! Decides when a component that exited is started again. It does so as a kubelet does.
 
 use std::time::{Duration, Instant};
 
-/// Delay before the second restart; each further one doubles it. Kubelet's crash-loop back-off.
+/// Delay before the second restart. Each further restart doubles it. This is kubelet's crash-loop back-off.
 const FIRST_DELAY: Duration = Duration::from_secs(10);
 
 /// Longest delay. Kubelet's `MaxContainerBackOff`.
 const LONGEST_DELAY: Duration = Duration::from_mins(5);
 
-/// A component that has not been restarted for this long starts over with an immediate restart: twice the longest
-/// delay, as in client-go's back-off.
+/// After this long without a restart the next one is immediate again. It is twice the longest delay, as in client-go's
+/// back-off.
 const QUIET: Duration = Duration::from_mins(10);
 
 /// State of one component's restarts. Time is passed in.
@@ -20,7 +20,7 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// The component exited at `now`: how long to wait before it is started again.
+    /// How long to wait before a component that exited at `now` is started again.
     pub fn after_exit(&mut self, now: Instant) -> Duration {
         let quiet = self
             .last_restart

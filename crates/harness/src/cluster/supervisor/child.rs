@@ -1,4 +1,4 @@
-//! One process: started, waited for, asked what it used.
+//! Starts one process, waits for its end, and reads what it used.
 
 use std::{
     fs::OpenOptions,
@@ -18,12 +18,12 @@ use nix::{
 use super::{Program, proc};
 use host::process;
 
-/// CPU time of a process that runs or has not been reaped yet, seconds.
+/// CPU time of a process that has not been reaped yet, seconds.
 pub(super) fn cpu_secs(pid: i32) -> f64 {
     process::usage(pid.unsigned_abs()).map_or(0.0, |usage| usage.cpu_secs)
 }
 
-/// Starts a program with its output appended to its log.
+/// Starts a program. Its output is appended to its log.
 pub(super) fn start(program: &Program) -> std::io::Result<std::process::Child> {
     let open = |path: &Path| OpenOptions::new().create(true).append(true).open(path);
     let stdout = program.stdout.as_ref().unwrap_or(&program.log);
@@ -35,13 +35,13 @@ pub(super) fn start(program: &Program) -> std::io::Result<std::process::Child> {
         .stdin(Stdio::null())
         .stdout(open(stdout)?)
         .stderr(open(&program.log)?)
-        // A group of its own: Ctrl-C in the terminal is for the harness, which then stops the components in order.
+        // In a process group of its own, so that Ctrl-C reaches only the harness, which stops the components in order.
         .process_group(0)
         .spawn()
 }
 
-/// Waits until a process has ended, and leaves it unreaped where that is possible, so that /proc still tells its CPU
-/// time. The status is known only of child processes.
+/// Waits until a process has ended. If possible it is not reaped yet, so that /proc still has its CPU time. Only child
+/// processes have a status.
 pub(super) fn wait_for(pid: i32) -> Option<ExitStatus> {
     loop {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
@@ -54,7 +54,7 @@ pub(super) fn wait_for(pid: i32) -> Option<ExitStatus> {
             Err(_) => break,
         }
     }
-    // Not a child of this process: no more than its disappearance can be seen.
+    // Not a child of this process: only its disappearance can be seen.
     while proc::is_running(pid) {
         thread::sleep(Duration::from_millis(100));
     }

@@ -1,4 +1,4 @@
-//! Ending one component for good while the others run on.
+//! Ends one component for good while the others run on.
 
 use std::{
     sync::PoisonError,
@@ -11,9 +11,8 @@ use nix::sys::signal::Signal;
 use super::{GRACE, Supervisor, proc};
 
 impl Supervisor {
-    /// Stops the component of this name and does not start it again; returns when nothing keeps it running any more. Then
-    /// another program may be run under the name. Blocks for a few seconds at most. Does nothing if there is no such
-    /// component, or if it is an adopted one.
+    /// Stops the component with this name for good. Once it returns, another program may run under the name. Blocks for a
+    /// few seconds at most. Does nothing if there is no such component, or if it is an adopted one.
     pub fn dismiss(&self, name: &str) {
         if !self.shared.lock().kept.contains(name) {
             return;
@@ -45,7 +44,7 @@ impl Supervisor {
     }
 }
 
-/// Takes a component off the list of those kept running when its thread ends, however it ends.
+/// Removes a component from the list of supervised ones when its thread ends, however that ends.
 pub(super) struct Kept<'a>(pub &'a super::Shared, pub &'a str);
 
 impl Drop for Kept<'_> {

@@ -1,4 +1,4 @@
-//! The record of a component's exit, and what its log says about the cause.
+//! The record of a component's exit, with the cause that its log shows.
 
 use std::{
     fs::File,
@@ -14,10 +14,10 @@ use results::run_folder::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes at the end of a log that are looked at.
+/// How many bytes at the end of a log are read.
 const TAIL_BYTES: u64 = 64 * 1024;
 
-/// Lines of the log that a record keeps.
+/// How many lines of the log a record keeps.
 const KEPT_LINES: usize = 20;
 
 /// One exit of a component.
@@ -42,16 +42,16 @@ pub struct Exit {
     pub ran_secs: f64,
     /// CPU time it used, seconds.
     pub cpu_secs: f64,
-    /// Its largest resident memory, MiB, looked at once a second.
+    /// Its largest resident memory, MiB, sampled once a second.
     pub peak_rss_mib: f64,
-    /// It is started again this many seconds after the exit; null: not at all.
+    /// Seconds from the exit until it is started again; null if it is not.
     pub restart_delay_secs: Option<f64>,
     /// Last lines of its log.
     pub last_lines: Vec<String>,
 }
 
 impl Exit {
-    /// How it ended, for a sentence: `exited with code 1`, `was ended by SIGKILL`.
+    /// How it ended, as part of a sentence: `exited with code 1`, `was ended by SIGKILL`.
     #[must_use]
     pub fn how(&self) -> String {
         match (&self.signal, self.code) {
@@ -69,7 +69,7 @@ pub(super) fn signal_name(status: ExitStatus) -> Option<String> {
     Some(Signal::try_from(number).map_or_else(|_| number.to_string(), |s| s.as_str().to_owned()))
 }
 
-/// Why a process exited that the harness did not stop, and those of its last lines that show it.
+/// Why a process exited that the harness did not stop, and the last lines of its log that show it.
 pub(super) fn classify(status: ExitStatus, lines: &[String]) -> (Cause, Vec<String>) {
     let find = |words: &[&str]| {
         lines.iter().position(|line| {
@@ -103,7 +103,7 @@ pub(super) fn classify(status: ExitStatus, lines: &[String]) -> (Cause, Vec<Stri
     }
 }
 
-/// The last lines of a log, of what was written from byte `from` on.
+/// The last lines of a log, from byte `from` on.
 pub(in crate::cluster) fn tail(log: &Path, from: u64) -> Vec<String> {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = File::open(log)?;

@@ -1,8 +1,8 @@
-//! Keeps the system under test running and writes down how it dies.
+//! Keeps the system under test running, and records each exit.
 //!
-//! In: programs to run, and the substrate's processes to watch. Out: an [`Exit`] for each time one ended, and the
-//! processes that run now. A supervised program is started again as a kubelet would; an adopted one (kwokctl started
-//! it) is only watched. Never reads what a component prints except to quote it: logs go straight into files.
+//! In: programs to run, and the substrate's processes to watch. Out: an [`Exit`] each time one ended, and the processes
+//! that run now. A supervised program is started again, as a kubelet would do. An adopted one, which kwokctl started, is
+//! only watched. Logs go straight into files; the supervisor reads only their last lines, to find and quote the cause.
 
 mod backoff;
 mod child;
@@ -38,8 +38,8 @@ use dismiss::Kept;
 use host::process;
 use results::run_folder::Cause;
 
-/// How often the components' peak memory is looked at. The kernel keeps the peak, so this bounds only what is missed
-/// between the last look and the end.
+/// How often the components' peak memory is read. The kernel keeps the peak, so only a peak between the last reading and
+/// the end is missed.
 const PEAK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a component may take to stop after SIGTERM.
@@ -54,11 +54,11 @@ pub struct Program {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Its whole environment: nothing is inherited.
+    /// Its whole environment. Nothing is inherited.
     pub env: Vec<(OsString, OsString)>,
     /// File to which its output is appended.
     pub log: PathBuf,
-    /// File to which its standard output is appended instead; `None`: to the log, too.
+    /// File to which its standard output is appended; with `None` it goes to the log, too.
     pub stdout: Option<PathBuf>,
 }
 
@@ -80,9 +80,9 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     stopping: bool,
-    /// Components with a thread that keeps them running.
+    /// Components that a thread keeps running.
     kept: BTreeSet<String>,
-    /// Those of them that are to end for good.
+    /// Those of them that must end for good.
     dismissed: BTreeSet<String>,
     running: BTreeMap<String, Running>,
     exits: Vec<Exit>,
@@ -98,7 +98,7 @@ struct Running {
 }
 
 impl Running {
-    /// Keeps the peak that the kernel tells of, as long as it does.
+    /// Keeps the process's peak memory as long as the kernel has it.
     fn look(&mut self) {
         if let Some(usage) = process::usage(self.pid.unsigned_abs()) {
             self.peak_rss_mib = usage.peak_rss_mib.max(self.peak_rss_mib);
@@ -107,7 +107,7 @@ impl Running {
 }
 
 impl State {
-    /// Whether this component is not to be started again.
+    /// Whether this component must not be started again.
     fn ends(&self, name: &str) -> bool {
         self.stopping || self.dismissed.contains(name)
     }
@@ -120,7 +120,7 @@ impl Shared {
 }
 
 impl Supervisor {
-    /// A supervisor of nothing yet.
+    /// A supervisor without components.
     #[must_use]
     pub fn new() -> Self {
         let (sender, exits) = mpsc::unbounded_channel();
@@ -192,19 +192,19 @@ impl Supervisor {
         self.shared.lock().exits.clone()
     }
 
-    /// The stream of exits, from the first; it can be taken once.
+    /// The stream of exits, from the first. It can be taken once.
     pub fn take_exits(&self) -> Option<mpsc::UnboundedReceiver<Exit>> {
         lock(&self.exits).take()
     }
 
-    /// Stops every component: first those that it started, which get a moment to finish, then the adopted ones they
-    /// depend on, which are to lose their state anyway. Blocks for a few seconds at most.
+    /// Stops every component: first those that it started, which get a moment to finish, then the adopted ones, on which the
+    /// others depend and whose state is removed anyway. Blocks for a few seconds at most.
     pub fn stop(&self) {
         self.shared.lock().stopping = true;
         self.shared.stop.notify_all();
         for pid in self.pids(false) {
             proc::signal(pid, Signal::SIGTERM);
-            // A stopped process does not see SIGTERM before it continues.
+            // A paused process does not see SIGTERM before it continues.
             proc::signal(pid, Signal::SIGCONT);
         }
         let deadline = Instant::now() + GRACE;
@@ -219,7 +219,7 @@ impl Supervisor {
         }
     }
 
-    /// Lets every component run on unwatched.
+    /// Lets every component run on without supervision.
     pub fn release(self) {
         self.shared.lock().stopping = true;
         self.shared.stop.notify_all();
@@ -248,7 +248,7 @@ impl Supervisor {
     }
 }
 
-/// Locks; a panic in another thread does not make the content wrong, for each change is a single assignment.
+/// Locks. A panic in another thread does not make the content wrong, since each change is a single assignment.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -267,7 +267,7 @@ impl Drop for Supervisor {
     }
 }
 
-/// Starts the program, waits for it to end, writes that down, waits as a kubelet would, and begins again.
+/// Starts the program, waits for its end, records that, waits as a kubelet would, and begins again.
 fn keep_running(shared: &Shared, program: &Program) {
     let mut backoff = Backoff::default();
     let _kept = Kept(shared, &program.name);
@@ -278,7 +278,7 @@ fn keep_running(shared: &Shared, program: &Program) {
             if state.ends(&program.name) {
                 return;
             }
-            // Started under the lock: a stop sees either no process and forbids one, or the process.
+            // Started under the lock: a stop either sees the process, or prevents its start.
             let started = start(program);
             if let Ok(child) = &started {
                 let running = Running {
@@ -319,7 +319,7 @@ fn keep_running(shared: &Shared, program: &Program) {
     }
 }
 
-/// Writes an exit down; the delay until the restart, or nothing if there is to be none.
+/// Records an exit. Returns the delay until the restart, or `None` if there will be none.
 fn record(
     shared: &Shared,
     name: &str,
@@ -360,7 +360,7 @@ fn record(
     delay
 }
 
-/// Keeps each running component's peak memory, which /proc no longer tells once it has ended.
+/// Keeps each running component's peak memory, which /proc no longer has once the process has ended.
 fn watch_peaks(shared: &Shared) {
     let mut state = shared.lock();
     while !state.stopping {
@@ -370,7 +370,7 @@ fn watch_peaks(shared: &Shared) {
             .wait_timeout(state, PEAK_INTERVAL)
             .unwrap_or_else(PoisonError::into_inner);
     }
-    // A last look before the components are told to stop.
+    // A last reading before the components are stopped.
     state.running.values_mut().for_each(Running::look);
 }
 

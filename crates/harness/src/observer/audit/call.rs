@@ -1,10 +1,10 @@
-//! Single calls out of the audit log, for those who count on their own.
+//! Single calls in the audit log, for callers who count them in their own way.
 
 use jiff::Timestamp;
 
 use super::{AuditEvent, what};
 
-/// A call that was answered.
+/// An answered call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The caller's user agent up to the first `/`.
@@ -22,13 +22,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether it is a watch; one shows when it ends.
+    /// Whether it is a watch. A watch appears when it ends.
     #[must_use]
     pub fn is_watch(&self) -> bool {
         self.what.starts_with("watch ")
     }
 
-    /// What was called, with the answer's status if it was refused.
+    /// The call, with the answer's status if it was refused.
     #[must_use]
     pub fn label(&self) -> String {
         if self.code >= 400 {
@@ -39,7 +39,7 @@ impl Call {
     }
 }
 
-/// The call that a line of the log tells of; `None` if it is no event or not the last stage of one.
+/// The call in a line of the log; `None` if the line is no event, or not the last stage of one.
 #[must_use]
 pub fn parse(line: &[u8]) -> Option<Call> {
     let event: AuditEvent<'_> = serde_json::from_slice(line).ok()?;

@@ -1,9 +1,9 @@
-//! Who owns what: session folders, their locks and marks, and the removal of what nobody owns any more.
+//! The folder of each cluster: its lock and its mark, and the removal of clusters whose owner is gone.
 //!
-//! A session is a folder `<state root>/<id>` that holds everything a cluster keeps on disk. Its owner holds a lock on
-//! the file `lock` in it for as long as it lives, whatever ends it. The file `kept` marks a cluster that is to outlive
-//! its owner. Every process of a session carries the folder's path in its environment. A folder whose lock is free and
-//! that has no mark is a leftover: its processes and the folder may go. Nothing else is ever touched.
+//! The folder `<state root>/<id>` holds everything that a cluster keeps on disk. The command that brought the cluster up
+//! owns it, and holds a lock on the file `lock` for as long as it lives, whatever ends it. The file `kept` marks a cluster
+//! that stays up after its owner. Every process of a cluster has the folder's path in its environment. A folder with a free
+//! lock and no mark is a leftover, and is removed with its processes. Nothing else is ever touched.
 
 use plan::component::{HAMI, KUBE_SCHEDULER, KUEUE};
 use std::{
@@ -23,34 +23,34 @@ const LOCK: &str = "lock";
 const KEPT: &str = "kept";
 const PORTS: &str = "ports";
 
-/// A session that this process owns. Dropping it ends its processes and removes its folder.
+/// The folder of a cluster that this process owns. Dropping it ends the cluster's processes and removes the folder.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct StateDir {
     id: String,
     dir: PathBuf,
     lock: Option<File>,
 }
 
-/// What is known of a session on this machine.
+/// What is known of a cluster on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionState {
-    /// Name of the session's folder.
+pub struct ClusterState {
+    /// Name of the cluster, and of its folder.
     pub id: String,
-    /// The session's folder.
+    /// The cluster's folder.
     pub dir: PathBuf,
-    /// Process id of the command that made it.
+    /// Process id of the command that brought it up.
     pub owner_pid: Option<u32>,
     /// Whether that command still runs.
     pub live: bool,
-    /// Whether it is a cluster that was left running on purpose.
+    /// Whether it was left running on purpose.
     pub kept: bool,
-    /// For kubectl.
+    /// The kubeconfig, for kubectl.
     pub kubeconfig: PathBuf,
-    /// Each component's process id; `None`: it is dead, and since a kept cluster has no supervisor it stays dead.
+    /// Each component's process id, or `None` if it is dead. In a kept cluster, which has no supervisor, it stays dead.
     pub components: Vec<(String, Option<i32>)>,
 }
 
-impl Session {
+impl StateDir {
     /// Makes a folder under `state_root` and takes its lock.
     pub fn create(state_root: &Path) -> Result<Self, ClusterError> {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
@@ -81,17 +81,17 @@ impl Session {
         })
     }
 
-    /// Name of the session's folder.
+    /// Name of the cluster, and of its folder.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The session's folder.
+    /// The folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Finds ports that nothing listens on and no other session under this state root has been given.
+    /// Finds ports that nothing listens on and that no other cluster under this state root has been given.
     pub fn ports(&self, wanted: usize) -> Result<Vec<u16>, ClusterError> {
         let root = self.dir.parent().unwrap_or(&self.dir);
         let _guard = lock_root(root)?;
@@ -107,7 +107,7 @@ impl Session {
         Ok(ports)
     }
 
-    /// Ends the session's processes and empties its folder, for another try.
+    /// Ends the cluster's processes and empties its folder, for another try.
     pub fn reset(&self) {
         proc::kill_owned(&self.dir);
         for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
@@ -127,7 +127,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for StateDir {
     fn drop(&mut self) {
         if self.lock.is_some() {
             remove(&self.dir);
@@ -135,7 +135,7 @@ impl Drop for Session {
     }
 }
 
-/// Removes what sessions left behind whose owner is gone and that were not to be kept; their ids.
+/// Removes the clusters whose owner is gone and that are not marked as kept. Returns their ids.
 ///
 /// # Errors
 ///
@@ -144,7 +144,7 @@ pub fn clear_leftovers(state_root: &Path) -> Result<Vec<String>, ClusterError> {
     let states = list(state_root)?;
     let mut cleared = vec![];
     for state in states.iter().filter(|s| !s.live && !s.kept) {
-        // The lock decides, not what was seen a moment ago.
+        // The lock decides, since the list may be out of date.
         let Some(_lock) = take_lock(&state.dir) else {
             continue;
         };
@@ -156,12 +156,12 @@ pub fn clear_leftovers(state_root: &Path) -> Result<Vec<String>, ClusterError> {
     Ok(cleared)
 }
 
-/// Every session under the state root, oldest first.
+/// Every cluster under the state root, oldest first.
 ///
 /// # Errors
 ///
 /// The state root cannot be read.
-pub fn list(state_root: &Path) -> Result<Vec<SessionState>, ClusterError> {
+pub fn list(state_root: &Path) -> Result<Vec<ClusterState>, ClusterError> {
     let Ok(root) = state_root.canonicalize() else {
         return Ok(vec![]);
     };
@@ -169,11 +169,11 @@ pub fn list(state_root: &Path) -> Result<Vec<SessionState>, ClusterError> {
     Ok(folders(&root).into_iter().map(inspect).collect())
 }
 
-/// Takes down one session, or every kept one; the ids of those that are gone.
+/// Takes down one cluster, or every kept one. Returns the ids of the clusters that are gone.
 ///
 /// # Errors
 ///
-/// There is no such session, or a running command owns it.
+/// There is no such cluster, or a running command owns it.
 pub fn down(state_root: &Path, id: Option<&str>) -> Result<Vec<String>, ClusterError> {
     let states = list(state_root)?;
     let chosen: Vec<_> = match id {
@@ -195,14 +195,14 @@ pub fn down(state_root: &Path, id: Option<&str>) -> Result<Vec<String>, ClusterE
     Ok(chosen.iter().map(|s| s.id.clone()).collect())
 }
 
-fn inspect(dir: PathBuf) -> SessionState {
+fn inspect(dir: PathBuf) -> ClusterState {
     let lock = dir.join(LOCK);
-    // A shared lock is enough to see whether the owner's exclusive one is there, and two who look do not see each other.
+    // A shared lock: it fails against the owner's exclusive lock, but not against another process that looks.
     let live = File::open(&lock)
         .is_ok_and(|f| matches!(f.try_lock_shared(), Err(TryLockError::WouldBlock)));
     let owned = proc::owned(&dir);
     let pid_of = |name: &str| owned.iter().find(|(_, n)| *n == name).map(|(&pid, _)| pid);
-    SessionState {
+    ClusterState {
         id: dir
             .file_name()
             .map(|n| n.to_string_lossy().into_owned())
@@ -220,7 +220,7 @@ fn inspect(dir: PathBuf) -> SessionState {
     }
 }
 
-/// Session folders under the state root, by name, which begins with the time.
+/// The clusters' folders under the state root, by name, which begins with the time.
 fn folders(root: &Path) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = fs::read_dir(root)
         .into_iter()
@@ -233,14 +233,14 @@ fn folders(root: &Path) -> Vec<PathBuf> {
     dirs
 }
 
-/// The lock of a session, if nobody holds it.
+/// The lock of a cluster's folder, if nobody holds it.
 fn take_lock(dir: &Path) -> Option<File> {
     let lock = File::open(dir.join(LOCK)).ok()?;
     lock.try_lock().ok()?;
     Some(lock)
 }
 
-/// Held while sessions are made, listed or given ports, so that no one sees a folder that is half made.
+/// Held while clusters are made, listed or given ports, so that nobody sees a folder that is half made.
 fn lock_root(root: &Path) -> Result<File, ClusterError> {
     let path = root.join(".lock");
     let file = OpenOptions::new()
@@ -255,7 +255,7 @@ fn lock_root(root: &Path) -> Result<File, ClusterError> {
 
 fn remove(dir: &Path) {
     proc::kill_owned(dir);
-    // The lock file goes last: a removal that is cut short leaves a folder that is still seen as a leftover.
+    // The lock file goes last: a removal that is cut short leaves a folder that still counts as a leftover.
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.file_name() != LOCK {
             let path = entry.path();

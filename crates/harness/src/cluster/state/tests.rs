@@ -5,7 +5,7 @@ use std::{
 
 use super::*;
 
-/// A process that would outlive the test by far, marked as the session's, and ended with the test.
+/// A process that would outlive the test by far, marked as the cluster's, and ended with the test.
 struct Sleeper(Child);
 
 impl Sleeper {
@@ -23,7 +23,7 @@ impl Sleeper {
         Self(child.unwrap())
     }
 
-    /// Whether it still runs. A session reaps what it ends, so that there may be no child any more to ask for.
+    /// Whether it still runs. The removal of a cluster reaps its processes, so that there may be no child to ask for.
     fn is_alive(&mut self) -> bool {
         self.0.try_wait().is_ok_and(|status| status.is_none())
     }
@@ -39,19 +39,19 @@ impl Drop for Sleeper {
 }
 
 /// What a `kill -9` of the owner leaves: the folder and the processes, without the lock.
-fn abandon(mut session: Session) -> PathBuf {
-    session.lock = None;
-    session.dir.clone()
+fn abandon(mut state: StateDir) -> PathBuf {
+    state.lock = None;
+    state.dir.clone()
 }
 
 #[test]
 fn what_a_killed_owner_left_is_cleared_and_nothing_else_is_touched() {
     let root = tempfile::tempdir().unwrap();
-    let live = Session::create(root.path()).unwrap();
-    let kept = Session::create(root.path()).unwrap();
+    let live = StateDir::create(root.path()).unwrap();
+    let kept = StateDir::create(root.path()).unwrap();
     let (live_dir, kept_dir) = (live.dir().to_owned(), kept.dir().to_owned());
     kept.keep().unwrap();
-    let dead_dir = abandon(Session::create(root.path()).unwrap());
+    let dead_dir = abandon(StateDir::create(root.path()).unwrap());
     let mut of_live = Sleeper::of(&live_dir);
     let mut of_kept = Sleeper::of(&kept_dir);
     let mut of_dead = Sleeper::of(&dead_dir);
@@ -67,10 +67,10 @@ fn what_a_killed_owner_left_is_cleared_and_nothing_else_is_touched() {
 }
 
 #[test]
-fn a_dropped_session_takes_even_a_stubborn_process_with_it() {
+fn a_dropped_folder_takes_even_a_stubborn_process_with_it() {
     let root = tempfile::tempdir().unwrap();
-    let session = Session::create(root.path()).unwrap();
-    let dir = session.dir().to_owned();
+    let state = StateDir::create(root.path()).unwrap();
+    let dir = state.dir().to_owned();
     fs::create_dir(dir.join("etcd")).unwrap();
     let script = "trap '' TERM; touch ready; while :; do sleep 1; done";
     let mut command = Command::new("sh");
@@ -80,7 +80,7 @@ fn a_dropped_session_takes_even_a_stubborn_process_with_it() {
         std::thread::sleep(Duration::from_millis(5));
     }
 
-    drop(session);
+    drop(state);
 
     assert!(!dir.exists());
     assert!(!stubborn.is_alive());
@@ -90,8 +90,8 @@ fn a_dropped_session_takes_even_a_stubborn_process_with_it() {
 #[test]
 fn the_list_tells_live_from_kept_and_dead_components_from_running_ones() {
     let root = tempfile::tempdir().unwrap();
-    let live = Session::create(root.path()).unwrap();
-    let kept = Session::create(root.path()).unwrap();
+    let live = StateDir::create(root.path()).unwrap();
+    let kept = StateDir::create(root.path()).unwrap();
     let kueue = Sleeper::of(kept.dir());
     kept.keep().unwrap();
 
@@ -112,8 +112,8 @@ fn the_list_tells_live_from_kept_and_dead_components_from_running_ones() {
 #[test]
 fn down_takes_kept_clusters_and_refuses_live_ones() {
     let root = tempfile::tempdir().unwrap();
-    let live = Session::create(root.path()).unwrap();
-    let kept = Session::create(root.path()).unwrap();
+    let live = StateDir::create(root.path()).unwrap();
+    let kept = StateDir::create(root.path()).unwrap();
     let kept_id = kept.id().to_owned();
     let mut of_kept = Sleeper::of(kept.dir());
     kept.keep().unwrap();
@@ -132,14 +132,14 @@ fn down_takes_kept_clusters_and_refuses_live_ones() {
 }
 
 #[test]
-fn two_sessions_are_never_given_the_same_port() {
+fn two_clusters_are_never_given_the_same_port() {
     let root = tempfile::tempdir().unwrap();
-    let one = Session::create(root.path()).unwrap();
-    let two = Session::create(root.path()).unwrap();
+    let one = StateDir::create(root.path()).unwrap();
+    let two = StateDir::create(root.path()).unwrap();
     let mut all = BTreeSet::new();
     let mut given = 0;
-    for session in [&one, &two] {
-        let ports = session.ports(500).unwrap();
+    for state in [&one, &two] {
+        let ports = state.ports(500).unwrap();
         given += ports.len();
         all.extend(ports);
     }

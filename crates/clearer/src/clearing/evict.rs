@@ -1,4 +1,4 @@
-//! Telling tasks to stop.
+//! Eviction of the tasks on a node: through Kueue where Kueue runs them, else by the eviction API.
 
 use std::collections::HashSet;
 use std::sync::{MutexGuard, PoisonError};
@@ -13,66 +13,68 @@ use super::{Clearing, Halt, check_guard};
 use crate::api::{Api, ApiError};
 use crate::decide::{self, Victim};
 use crate::facts;
-use crate::log::{Event, FailReason, StoppedTask};
+use crate::log::{self, Event, FailReason};
 use crate::state::{CLEARING, LOST};
 use crate::workload::Workload;
 
-/// How long the answer to one stop is waited for. The others are not kept waiting any longer, nor the tasks that come
-/// meanwhile; an API server's own calls of webhooks end after 10 s by default, and a stop can be repeated without harm.
+/// How long the answer to one eviction is waited for, so that it does not hold up evictions of other tasks. The API server
+/// may be waiting for a webhook, 10 s by default; an eviction can be repeated without harm.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// What a clearing has said about pods, by UID.
+/// What a clearing has logged about pods, by UID, so that it is logged once.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    /// Told to stop, and told to this process that they will.
-    told: HashSet<String>,
-    /// Told to stop, answer unknown.
+    /// Evicted, and the API server has confirmed it.
+    evicted: HashSet<String>,
+    /// Eviction requested, answer unknown.
     unanswered: HashSet<String>,
-    /// Held by a budget.
+    /// Held by a `PodDisruptionBudget`.
     held: HashSet<String>,
 }
 
 impl<A: Api> Clearing<A> {
-    /// Tells tasks to stop: through Kueue those that are Kueue's, by eviction the others. Returns without waiting for
-    /// them; what could not be stopped yet (a budget, a Workload not seen yet, a lost call) is to be tried again.
+    /// Evicts tasks: those of Kueue by deactivating their Workload, the others through the eviction API. Returns without
+    /// waiting for their end. Call it again for tasks that could not be evicted yet: a budget forbids it, their Workload
+    /// has not been seen, or a call was lost.
     ///
     /// # Errors
     ///
-    /// One of them must not be stopped, the API server refuses, or the node is not this clearing's any more.
-    pub async fn stop(&self, pods: &[Pod]) -> Result<(), Halt> {
+    /// One of the tasks must not be evicted, the API server refuses, or the node has lost this clearing's guard.
+    pub async fn evict(&self, pods: &[Pod]) -> Result<(), Halt> {
         let world = self.api.world();
         let memory = facts::node_cards(&self.node, &self.args.card_resource).memory_mib;
         let mut planned = HashSet::new();
-        let mut orders = Vec::new();
+        let mut evictions = Vec::new();
         for pod in pods
             .iter()
             .filter(|p| p.metadata.deletion_timestamp.is_none())
         {
             let workload = world.workload_of(pod);
-            let told = pod.uid().is_some_and(|uid| self.was_told(&uid));
+            let evicted = pod.uid().is_some_and(|uid| self.was_evicted(&uid));
             let unknown = facts::is_kueues(pod) && workload.is_none();
             let over = workload.is_some_and(|w| !w.active || w.finished);
-            if told || unknown || over {
+            if evicted || unknown || over {
                 continue;
             }
             let victim = decide::victim(&world, pod, memory, &self.args, self.api.now());
-            if !decide::may_stop(&world, pod, &self.args) || victim.priority > self.state.priority {
-                let detail = format!("{}/{} must not be stopped", victim.namespace, victim.pod);
+            if !decide::may_evict(&world, pod, &self.args) || victim.priority > self.state.priority
+            {
+                let detail = format!("{}/{} must not be evicted", victim.namespace, victim.pod);
                 return Err(Halt::new(FailReason::Blocked, detail));
             }
-            // One order stops all pods of a Workload.
+            // One deactivation evicts all pods of a Workload.
             if workload.is_none_or(|w| planned.insert(w.uid.clone())) {
-                orders.push(self.order(workload.map(|w| &**w), victim));
+                evictions.push(self.evict_one(workload.map(|w| &**w), victim));
             }
         }
-        if !orders.is_empty() {
+        if !evictions.is_empty() {
             check_guard(&self.api, self.node(), &self.state).await?;
         }
-        join_all(orders).await.into_iter().collect()
+        join_all(evictions).await.into_iter().collect()
     }
 
-    /// Tells one task to stop.
-    async fn order(&self, workload: Option<&Workload>, victim: Victim) -> Result<(), Halt> {
+    /// Evicts one task.
+    async fn evict_one(&self, workload: Option<&Workload>, victim: Victim) -> Result<(), Halt> {
         let (namespace, pod) = (victim.namespace.clone(), victim.pod.clone());
         let (uid, card_seconds) = (victim.uid.clone(), victim.card_seconds);
         let mut call = UnderWay {
@@ -85,13 +87,14 @@ impl<A: Api> Clearing<A> {
                 None => self.api.evict(&namespace, &pod, &uid).await,
             }
         };
-        let told = tokio::time::timeout(ANSWER, answer).await;
-        let told = told.unwrap_or_else(|_| Err(ApiError::Transient("no answer in time".into())));
+        let answer = tokio::time::timeout(ANSWER, answer).await;
+        let answer =
+            answer.unwrap_or_else(|_| Err(ApiError::Transient("no answer in time".into())));
         let victim = call.victim.take();
-        match told {
+        match answer {
             Ok(()) => {
                 if let Some(victim) = victim {
-                    self.stopped(victim);
+                    self.say_evicted(victim);
                 }
             }
             Err(ApiError::NotFound | ApiError::Conflict) => {}
@@ -105,19 +108,19 @@ impl<A: Api> Clearing<A> {
             }
             Err(ApiError::Transient(why)) => {
                 if let Some(victim) = victim {
-                    self.unanswered(victim);
+                    self.say_unanswered(victim);
                 }
-                tracing::warn!("stopping {namespace}/{pod}: {why}; trying again");
+                tracing::warn!("eviction of {namespace}/{pod}: {why}; trying again");
             }
             Err(e) => return Err(Halt::new(FailReason::Refused, e.to_string())),
         }
         Ok(())
     }
 
-    /// Takes a Workload out of Kueue's hands until [`super::sweep`] gives it back.
+    /// Deactivates a Workload, which makes Kueue evict its pods. [`crate::sweep`] activates it again.
     async fn deactivate(&self, workload: &Workload, card_seconds: f64) -> Result<(), ApiError> {
         let lost = workload.lost_card_seconds + card_seconds;
-        // The resourceVersion: a stop that was already carried out and undone must not be repeated.
+        // With the resourceVersion: an eviction that was carried out and undone must not be repeated.
         let patch = json!({
             "metadata": {
                 "resourceVersion": workload.resource_version,
@@ -130,45 +133,47 @@ impl<A: Api> Clearing<A> {
             .await
     }
 
-    pub(super) fn was_told(&self, uid: &str) -> bool {
-        self.said().told.contains(uid)
+    pub(super) fn was_evicted(&self, uid: &str) -> bool {
+        self.said().evicted.contains(uid)
     }
 
     fn said(&self) -> MutexGuard<'_, Said> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn stopped(&self, victim: Victim) {
-        self.said().told.insert(victim.uid.clone());
-        self.say(Event::Stopped {
-            victim: task(victim),
+    fn say_evicted(&self, victim: Victim) {
+        self.said().evicted.insert(victim.uid.clone());
+        self.say(Event::Evicted {
+            victim: victim.into(),
         });
     }
 
-    fn unanswered(&self, victim: Victim) {
+    fn say_unanswered(&self, victim: Victim) {
         if self.said().unanswered.insert(victim.uid.clone()) {
-            self.say(Event::StopUnanswered {
-                victim: task(victim),
+            self.say(Event::EvictionUnanswered {
+                victim: victim.into(),
             });
         }
     }
 }
 
-fn task(victim: Victim) -> StoppedTask {
-    StoppedTask {
-        victim_namespace: victim.namespace,
-        victim_pod: victim.pod,
-        victim_uid: victim.uid,
-        workload: victim.workload,
-        priority: victim.priority,
-        cards: victim.cards,
-        age_secs: victim.age_secs,
-        card_seconds: victim.card_seconds,
+impl From<Victim> for log::Victim {
+    fn from(victim: Victim) -> Self {
+        Self {
+            victim_namespace: victim.namespace,
+            victim_pod: victim.pod,
+            victim_uid: victim.uid,
+            workload: victim.workload,
+            priority: victim.priority,
+            cards: victim.cards,
+            age_secs: victim.age_secs,
+            card_seconds: victim.card_seconds,
+        }
     }
 }
 
-/// A call that tells a task to stop. If the clearing ends before its answer is there, the task may be stopping all the same,
-/// and that is written down: of a stop that nobody wrote down nobody knows whose it was.
+/// An eviction whose answer has not come yet. If the clearing ends before the answer, the task may be evicted all the same.
+/// That is logged, since otherwise nobody could tell whose eviction it was.
 struct UnderWay<'a, A: Api> {
     clearing: &'a Clearing<A>,
     victim: Option<Victim>,
@@ -177,7 +182,7 @@ struct UnderWay<'a, A: Api> {
 impl<A: Api> Drop for UnderWay<'_, A> {
     fn drop(&mut self) {
         if let Some(victim) = self.victim.take() {
-            self.clearing.unanswered(victim);
+            self.clearing.say_unanswered(victim);
         }
     }
 }
