@@ -111,7 +111,7 @@ impl Metric {
         };
         (
             short(&of.join(" "), 24),
-            short(&format!("{}{unit}", row.name), 27),
+            short(&format!("{}{unit}", row.name), 30),
         )
     }
 }
