@@ -12,6 +12,7 @@ use super::run::{self, Bench, Job};
 use super::turns::{Turn, Turns};
 use host::machine;
 use plan::{Order, Plan};
+use results::metrics::Values;
 use results::run_folder::{Ended, FailedRun, RunSummary, Summary, WriteError};
 
 /// What happened in a session.
@@ -21,6 +22,8 @@ pub enum News<'a> {
     Run {
         /// Its part of the summary.
         run: &'a RunSummary,
+        /// Its metrics.
+        metrics: &'a Values,
         /// Its plan.
         plan: &'a Plan,
         /// The session's summary, this run included.
@@ -80,11 +83,13 @@ pub async fn session(
         let done = run::run(bench, &job, &going.writer, &machine, cancel).await;
         going.interrupted = cancel.is_cancelled();
         match done {
-            Ok(done) => {
+            Ok(mut done) => {
+                let metrics = std::mem::take(&mut done.metrics);
                 turns.ended(turn, began.elapsed().as_secs_f64());
                 let at = going.take(done)?;
                 tell(News::Run {
                     run: &going.summary.runs[at],
+                    metrics: &metrics,
                     plan,
                     session: &going.summary,
                 });
