@@ -2,8 +2,8 @@
 
 use super::args::UpArgs;
 use super::bench::prepare;
-use super::order::shape_overrides;
 use super::experiments::loaded;
+use super::order::shape_overrides;
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};
 use harness::bench::run::{USER_AGENT, bring_up};

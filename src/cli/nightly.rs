@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::hints::say;
 use super::args::{BenchArgs, NightlyArgs};
+use super::hints::say;
 use super::order::{BadOptions, order};
 use super::setting::Setting;
 use super::{Exit, Interrupted, Place, bench, signals};

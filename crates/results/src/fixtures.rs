@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
     Accuracy, Attempt, AttemptEnd, Bill, BindRate, CardSeconds, Disturbance, FailedRun, FreeCards,
-    Harness, Latency, Outcome, Percentile, Phase, Placement, Program, Record, Resumed, RunInfo, RunSummary, Soak,
-    SoakHour, Summary, TenantSummary, Unplaced,
+    Harness, Latency, Outcome, Percentile, Phase, Placement, Program, Record, Resumed, RunInfo,
+    RunSummary, Soak, SoakHour, Summary, TenantSummary, Unplaced,
 };
 use plan::{
     ClientLimit, ClusterPlan, ControllerManagerPlan, Group, HamiPlan, HardwarePlan, Host,

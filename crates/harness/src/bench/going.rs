@@ -9,8 +9,8 @@ use super::run::{Bench, Done, Job};
 use super::soak;
 use host::terminal::in_one;
 use plan::Order;
-use results::metrics::Source;
 use results::judge::{self, Judged};
+use results::metrics::Source;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
     Ended, FailedRun, Record, Resumed, RunSummary, Session, SessionWriter, Summary, WriteError,

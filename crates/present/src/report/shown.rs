@@ -8,8 +8,8 @@ use super::soak::{self, soaked};
 use super::tables::{ArmTable, tables};
 use crate::charts::Material;
 use crate::listing::is_brief;
-use crate::text::{clean, shell, table, to_the_second};
 use crate::tables::page::Page;
+use crate::text::{clean, shell, table, to_the_second};
 use results::run_folder::{ReadError, RunSummary, files};
 
 /// A session in words and tables, for the terminal; of a folder of `headroom bench all` its page.
