@@ -154,7 +154,7 @@ fn timelines_that_make_no_sense_are_refused_with_file_line_and_field() {
 }
 
 #[test]
-fn an_experiment_larger_than_its_regimes_quota_is_refused() {
+fn a_job_larger_than_its_teams_quota_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = "name: small\ntitle: t\ncluster: { nodes: 2 }\ntenants:\n  team:\n    quota: { cards: 4 }\n    workload:\n      - burst: { requests: [{ count: 1, request: whole-machine }] }\nobserve_secs: 10\n";
     std::fs::write(folder.path().join("small.yaml"), file).unwrap();

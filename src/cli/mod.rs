@@ -227,7 +227,7 @@ impl Place {
                 }
             }
             Err(error) => {
-                errln!("headroom: cannot remove the clusters of killed commands: {error}")
+                errln!("headroom: cannot remove the clusters of killed commands: {error}");
             }
         }
     }

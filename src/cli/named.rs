@@ -185,7 +185,11 @@ mod tests {
                 .to_string()
                 .contains("0 sessions")
         );
-        assert!(find("nosuch").unwrap_err().to_string().contains("neither"));
+        let line = find("nosuch").unwrap_err().to_string();
+        assert!(
+            line.contains("no such folder, and no such session"),
+            "{line}"
+        );
         let path = root.path().to_str().unwrap();
         assert_eq!(find(path).unwrap(), root.path());
     }

@@ -416,6 +416,20 @@ impl From<kube::Error> for ApiError {
     }
 }
 
+/// An error with its causes, without those that it already quotes.
+fn in_one(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let said = inner.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -454,18 +468,4 @@ mod tests {
         assert_eq!(evicted, Ok(Err(ApiError::Budget)));
         assert_eq!(ASKED.load(Ordering::Relaxed), 1);
     }
-}
-
-/// An error with its causes, without those that it already quotes.
-fn in_one(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let said = inner.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = inner.source();
-    }
-    text
 }

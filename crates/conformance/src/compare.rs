@@ -1,41 +1,41 @@
-//! Whether two extenders did the same.
+//! Compares what two extenders did.
 //!
-//! In: what each side showed in a scenario, play by play. Out: a [`Verdict`] with every difference spelled out. Pure functions.
+//! In: what each side did in a scenario, play by play. Out: a [`Verdict`] that lists every difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::counted::{Counted, FIGURES};
+use super::counted::{COUNTS, Counted};
 use super::observed::Observed;
 use super::scenario::Judged;
 
-/// How a scenario came out.
+/// The result of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
     /// Name of the scenario.
     pub scenario: String,
-    /// Why it is judged by counts within margins; null: to the letter.
+    /// Why it is judged by counts within margins; null if everything must be equal.
     pub loosely: Option<String>,
-    /// Plays of each side.
+    /// Number of plays of each side.
     pub plays: [usize; 2],
-    /// Whether the two are equivalent in it.
+    /// Whether the two sides are equivalent in it.
     pub equivalent: bool,
     /// What differs.
     pub differences: Vec<Difference>,
-    /// What the first side did not do alike in all its own plays; the second may do any of it.
+    /// What differed between the first side's own plays. There the second side may do any of what the first did.
     pub varies: Vec<String>,
-    /// Each side's first play in metrics, for the table; null where only counts were recorded.
+    /// Each side's first play in numbers, for the table; null if only counts were recorded.
     pub first: [Option<Summary>; 2],
 }
 
-/// A play in metrics.
+/// A play in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// Pods that placed, of how many.
+    /// How many pods were bound.
     pub bound: usize,
-    /// See above.
+    /// How many pods there were.
     pub pods: usize,
     /// Questions to the filter.
     pub attempts: u64,
@@ -43,14 +43,14 @@ pub struct Summary {
     pub calls: u64,
 }
 
-/// One thing that differs.
+/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Where, e.g. `pods/w1/outcome`.
     pub what: String,
-    /// What the first side showed, each value once.
+    /// The first side's values, each once.
     pub first: Vec<String>,
-    /// What the second side showed.
+    /// The second side's values.
     pub second: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ fn summary(observed: &Observed) -> Summary {
     }
 }
 
-/// Every value that each side showed, by where it stands. The second side may show only what the first has shown.
+/// The values of each side, by their path. The second side may have only values that the first has.
 fn exactly(sides: [&[Observed]; 2]) -> (Vec<Difference>, Vec<String>) {
     let [first, second] = sides.map(values);
     let mut places: BTreeSet<&String> = first.keys().collect();
@@ -150,7 +150,7 @@ fn exactly(sides: [&[Observed]; 2]) -> (Vec<Difference>, Vec<String>) {
     (differences, varies.map(|(place, _)| place).collect())
 }
 
-/// Stands for something that is not there.
+/// The value of something that is missing.
 const ABSENT: &str = "-";
 
 fn values(plays: &[Observed]) -> BTreeMap<String, BTreeSet<String>> {
@@ -170,7 +170,7 @@ fn values(plays: &[Observed]) -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// What a play showed, leaf by leaf.
+/// A play's values by path.
 fn flatten(observed: &Observed) -> BTreeMap<String, String> {
     fn walk(at: &str, value: &Value, into: &mut BTreeMap<String, String>) {
         let below = |key: &str| {
@@ -219,7 +219,7 @@ fn loosely(first: &[Counted], second: &[Counted]) -> Vec<Difference> {
             second: vec![format!("{b:.2}")],
         })
     };
-    FIGURES.iter().filter_map(beyond).collect()
+    COUNTS.iter().filter_map(beyond).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a handful of plays")]

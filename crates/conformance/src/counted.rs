@@ -1,4 +1,4 @@
-//! Counts of a play, for scenarios whose outcome no two plays share to the letter.
+//! Counts of a play, for scenarios in which no two plays are exactly equal.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use super::observed::Observed;
 
-/// What is compared of a scenario that is judged loosely.
+/// What is compared in a scenario that is judged by counts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Pods that placed.
+    /// Pods that were bound.
     pub bound: f64,
     /// Questions to the filter for each pod of the scenario.
     pub attempts_per_pod: f64,
     /// API calls for each question to the filter.
     pub calls_per_attempt: f64,
-    /// Machines that carry a pod.
+    /// Machines with a pod.
     pub nodes_used: f64,
-    /// Pods on the machine that carries most.
+    /// Pods on the machine with the most.
     pub fullest_node: f64,
-    /// Node locks that were left.
+    /// Node locks that were left over.
     pub locks: f64,
 }
 
-/// How far two means of a metric may lie apart: a part of the first one's, or this much, whichever is more.
+/// How far two means of a count may differ: a part of the first mean, or a fixed amount, whichever is more.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Margin {
     /// Part of the first side's mean.
     pub part: f64,
-    /// In the metric's own unit.
+    /// The fixed amount, in the count's unit.
     pub at_least: f64,
 }
 
@@ -40,15 +40,15 @@ impl Margin {
     }
 }
 
-/// What a metric is called, its margin, and how it is taken out.
+/// A count's name, its margin, and how to read it.
 pub type Metric = (&'static str, Margin, fn(&Counted) -> f64);
 
-/// The metrics with their margins. Chosen, not derived: wide enough for what a real HAMi differs from itself on a busy
-/// machine, and narrower than what the next slower policy or a missing call would make.
-pub const FIGURES: [Metric; 6] = [
+/// The counts with their margins. The margins are chosen: wide enough for how much a real HAMi differs from itself on a busy
+/// host, and narrower than the effect of a slower policy or a missing call.
+pub const COUNTS: [Metric; 6] = [
     ("pods bound", margin(0.0, 0.0), |c| c.bound),
-    ("attempts a pod", margin(0.5, 0.5), |c| c.attempts_per_pod),
-    ("calls an attempt", margin(0.25, 0.5), |c| {
+    ("attempts per pod", margin(0.5, 0.5), |c| c.attempts_per_pod),
+    ("calls per attempt", margin(0.25, 0.5), |c| {
         c.calls_per_attempt
     }),
     ("machines used", margin(0.0, 1.0), |c| c.nodes_used),
@@ -63,7 +63,7 @@ const fn margin(part: f64, at_least: f64) -> Margin {
 }
 
 impl Counted {
-    /// The counts of what a play showed.
+    /// The counts of a play.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn of(observed: &Observed) -> Self {
@@ -111,7 +111,7 @@ mod tests {
         };
         let counted = Counted::of(&observed);
         let expected = [3.0, 1.5, 5.0, 2.0, 2.0, 0.0];
-        for ((name, _, take), expected) in FIGURES.iter().zip(expected) {
+        for ((name, _, take), expected) in COUNTS.iter().zip(expected) {
             assert!((take(&counted) - expected).abs() < 1e-9, "{name}");
         }
     }

@@ -1,7 +1,7 @@
-//! The lab: one control plane with a tap in front of the extender, on which plays follow one another.
+//! The lab: one control plane, with a tap in front of the extender, for one play after the other.
 //!
-//! In: programs. Out: objects made and changed, and the calls that the API server saw. It ends every process when it is
-//! dropped.
+//! In: programs. Out: objects that it creates and changes, and the calls that the API server saw. Dropping it ends every
+//! process.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -25,17 +25,17 @@ use plan::{self, Overrides, Plan};
 /// The harness's name in the audit log.
 const USER_AGENT: &str = "headroom-conformance";
 
-/// How long anything may take that takes a moment on an idle machine.
+/// How long something may take that takes a moment on an idle host.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Between two looks at something that is under way.
+/// Time between two checks of something in progress.
 pub const POLL: Duration = Duration::from_millis(25);
 
-/// How many times longer than an answer of the API server anything takes that it sets off: 2 ms and at most 50 ms on an idle
-/// machine.
+/// How many times longer than an answer of the API server its effects may take. On an idle host the answer takes 2 ms, and the
+/// effects 50 ms at most.
 const STRETCH: u32 = 25;
 
-/// Stretching has an end.
+/// The longest stretched wait.
 const LONGEST_STRETCH: Duration = Duration::from_secs(4);
 
 /// A running control plane.
@@ -44,18 +44,18 @@ pub struct Lab {
     pub cluster: Arc<Cluster>,
     /// The programs it runs.
     pub programs: Programs,
-    /// Its settings, of which HAMi's are replaced for each play.
+    /// Its settings. Each play replaces those of HAMi.
     pub plan: Plan,
-    /// What stands between kube-scheduler and the extender.
+    /// The tap between kube-scheduler and the extender.
     pub tap: Tap,
     client: kube::Client,
 }
 
 impl Lab {
-    /// Brings a control plane up without nodes, extender and Kueue.
+    /// Brings up a control plane without nodes, extender and Kueue.
     ///
     /// # Errors
-    /// As [`cluster::bring_up`].
+    /// Those of [`cluster::bring_up`].
     pub async fn open(
         programs: &Programs,
         state_root: &Path,
@@ -158,8 +158,8 @@ impl Lab {
         Ok(api.list(&ListParams::default()).await?.items)
     }
 
-    /// A duration that is enough on an idle machine, made longer where the API server is slow to answer: then everything else
-    /// on the machine is slow as well.
+    /// Stretches a duration that is enough on an idle host if the API server is slow to answer, since then everything else is
+    /// slow as well.
     pub async fn stretched(&self, base: Duration) -> Duration {
         let started = Instant::now();
         // Its time counts, not its answer.
@@ -168,12 +168,12 @@ impl Lab {
             .min(base + LONGEST_STRETCH)
     }
 
-    /// Waits for a duration, stretched.
+    /// Waits for a stretched duration.
     pub async fn pause(&self, base: Duration) {
         sleep(self.stretched(base).await).await;
     }
 
-    /// Removes a play's pods, whatever keeps them, and its nodes.
+    /// Removes a play's pods, also those with finalizers, and its nodes.
     ///
     /// # Errors
     /// The API server refuses it.
@@ -197,10 +197,10 @@ impl Lab {
 
 /// An object from its JSON.
 fn from<K: DeserializeOwned>(object: Value) -> anyhow::Result<K> {
-    serde_json::from_value(object).context("a scenario's object is no such object")
+    serde_json::from_value(object).context("a scenario's object is malformed")
 }
 
-/// Takes "not found" for done.
+/// Treats "not found" as success.
 ///
 /// # Errors
 /// Any other error.
@@ -211,7 +211,7 @@ pub fn absent_is_fine<T>(outcome: kube::Result<T>) -> anyhow::Result<()> {
     }
 }
 
-/// The benchmark's settings without nodes and teams; kube-scheduler needs no election, since there is one of it.
+/// The benchmark's settings without nodes and teams. kube-scheduler needs no leader election, since there is one of it.
 fn bare_plan() -> anyhow::Result<Plan> {
     let experiment = plan::load("rate-limit")?;
     let mut plans = plan::plans(&experiment, &Overrides::default())?;
@@ -224,10 +224,10 @@ fn bare_plan() -> anyhow::Result<Plan> {
     Ok(plan)
 }
 
-/// Looks again and again until something is so.
+/// Checks until a condition holds.
 ///
 /// # Errors
-/// It is not so in time, or a look fails.
+/// It does not hold in time, or a check fails.
 pub async fn until<F: Future<Output = anyhow::Result<bool>>>(
     what: &str,
     mut look: impl FnMut() -> F,
@@ -249,7 +249,7 @@ pub async fn until<F: Future<Output = anyhow::Result<bool>>>(
 pub struct Audit {
     path: PathBuf,
     file: Option<File>,
-    /// The beginning of a line whose end is not written yet.
+    /// The beginning of a line that is not complete yet.
     torn: Vec<u8>,
     /// Calls so far, in the order in which they were answered.
     pub calls: Vec<Call>,

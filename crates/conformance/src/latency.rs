@@ -1,8 +1,7 @@
-//! Whether two extenders are as fast as each other, by equivalence and not by the absence of a difference.
+//! Tests whether two extenders are equally fast. Equivalence must be shown; no visible difference is not enough.
 //!
-//! In: seconds from a pod's creation to its binding, of both sides. Out: the difference of the medians with an interval from
-//! resampling, and whether all of it lies within a margin. Few or scattered samples make the interval wide, and a wide
-//! one is not within: what was not shown is not claimed.
+//! In: scheduling latencies of both sides. Out: the difference of the medians with an interval from resampling, and whether
+//! the whole interval is within a margin. With few or scattered samples the interval is wide, and then nothing is claimed.
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -10,31 +9,31 @@ use serde::Serialize;
 
 use super::counted::Margin;
 
-/// How far the medians may lie apart. A decision takes tens of milliseconds on an idle machine, kube-scheduler's first
-/// back-off a second: half a second is more than any machine's noise and less than one lost attempt.
+/// How far the medians may differ. A decision takes tens of milliseconds on an idle host, and kube-scheduler's first back-off
+/// a second. Half a second is more than any host's noise and less than one lost attempt.
 pub const MARGIN: Margin = Margin {
     part: 0.3,
     at_least: 0.5,
 };
 
-/// Resamples, and the part of them that the interval leaves out on each side: two one-sided tests at 5 %.
+/// Number of resamples, and the part that the interval omits on each side: two one-sided tests at 5 %.
 const RESAMPLES: usize = 2000;
 const TAIL: f64 = 0.05;
 
-/// The same pods and seconds give the same interval, whenever it is asked for.
+/// Fixed, so that the same samples always give the same interval.
 const SEED: u64 = 0x9e37_79b9;
 
-/// What the comparison shows.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
-    /// The whole interval lies within the margin.
+    /// The whole interval is within the margin.
     Equivalent,
-    /// The whole interval lies beyond it.
+    /// The whole interval is outside the margin.
     Different,
-    /// The interval reaches from within the margin to beyond it: more plays, or a quieter machine, would tell.
+    /// The interval is partly within the margin: more plays, or a quieter host, would decide.
     Undecided,
-    /// There are too few samples to say anything.
+    /// There are too few samples to judge.
     NotJudged,
 }
 
@@ -43,7 +42,7 @@ pub enum Shown {
 pub struct Latency {
     /// Which pods.
     pub class: String,
-    /// Samples of each side below which nothing is said.
+    /// Samples that each side needs to be judged.
     pub at_least: usize,
     /// Samples of each side.
     pub n: [usize; 2],
@@ -53,7 +52,7 @@ pub struct Latency {
     pub difference_secs: [f64; 2],
     /// The margin, seconds.
     pub margin_secs: f64,
-    /// What that shows.
+    /// The result.
     pub shown: Shown,
 }
 

@@ -1,15 +1,15 @@
-//! `headroom conformance`: whether two extenders do the same, by playing the same scenarios with both.
+//! `headroom conformance`: plays the same scenarios with two extenders, and says whether they do the same.
 //!
 //! In: two HAMi schedulers, real or built in, or one and the recorded outcomes of another. Out: a table, a record, and whether
-//! they are equivalent. Both run on the same real control plane, one after the other in each scenario, each time as a new
-//! process with new nodes in a new namespace. It never explains a difference away: what may differ is written in the
-//! scenario or in a margin, before anything is played.
+//! they are equivalent. In each scenario both run on the same real control plane, one after the other, each time as a new
+//! process with new nodes in a new namespace. What may differ is fixed in the scenario, or in a margin, before anything is
+//! played.
 //!
-//! - [`scenario`], [`catalog`]: what is played
-//! - [`lab`], [`tap`]: the control plane, and what listens between kube-scheduler and the extender
-//! - [`play`], [`observed`], [`names`]: playing a scenario, and what it showed in comparable words
-//! - [`compare`], [`counted`], [`latency`]: the judgement
-//! - [`record`], [`table`]: what is written down and printed
+//! - [`scenario`], [`catalog`]: the scenarios
+//! - [`lab`], [`tap`]: the control plane, and the tap between kube-scheduler and the extender
+//! - [`play`], [`observed`], [`names`]: playing a scenario, and writing down its outcome in a comparable form
+//! - [`compare`], [`counted`], [`latency`]: judging
+//! - [`record`], [`table`]: the record, and the printed table
 
 pub mod catalog;
 pub mod compare;
@@ -42,36 +42,36 @@ use record::{Outcome, PlayRecord, Recorded, SCHEMA, Session};
 use results::run_folder::Cause;
 use scenario::{Judged, Scenario, Step};
 
-/// Single pods of which at least so many are timed before anything is said about how fast they are bound.
+/// How many single pods must be timed to judge how fast they are bound.
 const ENOUGH_PODS: usize = 20;
 
-/// The same for plays at the default limit, each of which is one sample.
+/// How many plays at the default limit are needed; each is one sample.
 const ENOUGH_PLAYS: usize = 8;
 
-/// The same for bursts, each of which is one sample: its pods wait for each other. Below 5 samples no interval holds the median
-/// in 90 of 100 cases: all of them lie on one side of it in 2 of 2⁵.
+/// How many bursts are needed. Each is one sample, since its pods wait for each other. Below 5 samples no interval contains the
+/// median in 90 of 100 cases: all samples are on one side of it in 2 of 2⁵.
 const ENOUGH_BURSTS: usize = 5;
 
-/// What is to be done.
+/// The order: what to play, with which programs, and where to write.
 #[derive(Debug)]
 pub struct Order {
-    /// The extenders to play; the first is the measure unless `against` is given.
+    /// The extenders to play. The second is compared with the first, unless `against` is given.
     pub sides: Vec<Hami>,
-    /// Recorded outcomes to hold the only side to.
+    /// Recorded outcomes with which the only side is compared.
     pub against: Option<(PathBuf, Recorded)>,
     /// Scenarios to play.
     pub scenarios: Vec<Scenario>,
-    /// Plays of each.
+    /// Number of plays of each.
     pub repeats: u32,
     /// Programs of the control plane.
     pub programs: Programs,
-    /// Folder of live clusters' state.
+    /// Folder in which each live cluster has its own.
     pub state_root: PathBuf,
     /// Folder for the record and the logs.
     pub out: PathBuf,
 }
 
-/// Plays everything; the session's record, which is also in the folder.
+/// Plays everything. Returns the session's record, which is also in the folder.
 ///
 /// # Errors
 /// The control plane does not come up or breaks, or a file cannot be written.
@@ -158,7 +158,7 @@ async fn once(order: &Order, repeat: u32, session: &mut Session) -> anyhow::Resu
     Ok(())
 }
 
-/// The control plane must outlive every play: an extender may end by itself, nothing else may.
+/// Fails if the control plane lost a component. An extender may end by itself, nothing else may.
 fn intact(lab: &Lab) -> anyhow::Result<()> {
     let exits = lab.cluster.exits();
     match exits
@@ -220,7 +220,7 @@ fn held_to(known: Option<&Outcome>, scenario: &Scenario, second: &[Observed]) ->
     }
 }
 
-/// How fast pods were bound: single ones by limit, and each burst by its mean.
+/// How fast pods were bound: single pods by limit, and each burst by its mean.
 fn latencies(scenarios: &[Scenario], plays: &[PlayRecord]) -> Vec<Latency> {
     let secs =
         |side: usize, of: &dyn Fn(&Scenario) -> bool, take: &dyn Fn(&PlayRecord) -> Vec<f64>| {
@@ -280,7 +280,7 @@ fn waits_on_purpose(scenario: &Scenario) -> bool {
     scenario.steps.iter().any(waits)
 }
 
-/// The outcomes of a session's side in the form of a file to hold others to.
+/// The outcomes of one side, in the form of a file with which others are compared.
 #[must_use]
 pub fn recorded(order: &Order, session: &Session, side: usize) -> Recorded {
     let outcome = |scenario: &Scenario| {

@@ -1,16 +1,16 @@
-//! Names and stamps out of texts, so that two plays of a scenario can be compared word by word.
+//! Removes names and time stamps from texts, so that two plays of a scenario can be compared word by word.
 //!
-//! In: a text that an extender wrote, and the play's own names. Out: the same text as any other play would have it.
+//! In: a text that an extender wrote, and the play's own names. Out: the text that any other play would have.
 
 /// Names of one play.
 #[derive(Debug, Clone)]
 pub struct Names {
     prefix: String,
-    /// Nodes told apart by their order of use: real name, shown name.
+    /// Nodes by their order of use: real name, shown name.
     nodes: Vec<(String, String)>,
 }
 
-/// Shapes that differ from play to play (`x`: a hexadecimal digit, `d`: a digit) and what stands in their place.
+/// Patterns that differ from play to play (`x`: a hexadecimal digit, `d`: a digit), and their replacements.
 const STAMPS: [(&str, &str); 4] = [
     ("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "UID"),
     ("dddd-dd-ddTdd:dd:ddZ", "TIME"),
@@ -18,8 +18,8 @@ const STAMPS: [(&str, &str); 4] = [
     ("127.0.0.1:ddddd", "ADDRESS"),
 ];
 
-/// What begins an explanation whose words are each program's own. They are left out: which error it is must be the same, how
-/// it is explained need not be.
+/// How an explanation begins whose words are each program's own. The explanation is left out: the error must be the same, but
+/// not its explanation.
 const EXPLANATIONS: [&str; 2] = [
     "invalid hami.io/device-scoring-weights annotation",
     "parsing time",
@@ -59,7 +59,7 @@ impl Names {
         format!("{}/{name}", self.namespace())
     }
 
-    /// Shows nodes by the order in which they were first used; those never used are all alike.
+    /// Names nodes by the order of their first use. Those never used have the same name.
     pub fn number_nodes(&mut self, used: &[String], all: &[String]) {
         let mut order: Vec<&String> = Vec::new();
         for node in used.iter().filter(|node| all.contains(node)) {
@@ -77,8 +77,8 @@ impl Names {
             .collect();
     }
 
-    /// A text without anything that belongs to one play only. Lists in parentheses are sorted, since a real HAMi writes them
-    /// in the order in which its goroutines end.
+    /// A text without what belongs to one play only. Lists in parentheses are sorted, since a real HAMi writes them in the
+    /// order in which its goroutines end.
     #[must_use]
     pub fn plain(&self, text: &str) -> String {
         let mut text = text.to_owned();
@@ -96,7 +96,7 @@ impl Names {
     }
 }
 
-/// Replaces what has a shape by a name.
+/// Replaces every match of a pattern by a name.
 fn mask(text: &str, shape: &str, name: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let shape: Vec<char> = shape.chars().collect();

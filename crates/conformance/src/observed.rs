@@ -1,7 +1,7 @@
-//! What a play showed, cut down to what can be compared, and written down as it is here.
+//! The outcome of a play, reduced to what can be compared. It is recorded in this form.
 //!
-//! In: answers at the tap, pods, nodes, events, calls. Out: [`Observed`], in words that any other play of the same scenario
-//! would use if the same happened.
+//! In: answers at the tap, pods, nodes, events, calls. Out: [`Observed`], in the words that any other play of the same scenario
+//! would have if the same happened.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::names::Names;
 use super::tap::{Asked, Verb};
 
-/// Reasons of an extender's events; kube-scheduler's own follow from the answers.
+/// Reasons of an extender's events. Those of kube-scheduler follow from the answers.
 const REASONS: [&str; 4] = [
     "FilteringSucceed",
     "FilteringFailed",
@@ -20,21 +20,21 @@ const REASONS: [&str; 4] = [
     "BindingFailed",
 ];
 
-/// Everything that a play showed.
+/// The outcome of a play.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observed {
-    /// Each pod's fate.
+    /// What became of each pod.
     pub pods: BTreeMap<String, PodSeen>,
-    /// Node locks that were left, by node.
+    /// Node locks that were left over, by node.
     pub locks: BTreeMap<String, String>,
     /// How often the extender ended by itself.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub crashes: u64,
     /// Attempts: questions that reached the extender's filter.
     pub attempts: u64,
-    /// The extender's API calls from its start until the play's nodes were registered, watches excepted.
+    /// The extender's API calls from its start until the play's nodes were registered, without watches.
     pub start_calls: BTreeMap<String, u64>,
-    /// Its API calls during the steps, watches excepted.
+    /// Its API calls during the steps, without watches.
     pub calls: BTreeMap<String, u64>,
 }
 
@@ -69,24 +69,24 @@ pub struct PodSeen {
 pub struct Raw {
     /// Names of the scenario's pods.
     pub names: Vec<String>,
-    /// Pods that are there.
+    /// The pods.
     pub pods: Vec<Pod>,
-    /// Nodes that are there.
+    /// The nodes.
     pub nodes: Vec<Node>,
     /// Events about pods.
     pub events: Vec<Event>,
-    /// What the tap has seen.
+    /// The questions at the tap.
     pub asked: Vec<Asked>,
     /// How often the extender ended by itself.
     pub crashes: u64,
     /// Calls until registration, and after it.
     pub start_calls: BTreeMap<String, u64>,
-    /// See above.
+    /// Its API calls after registration.
     pub calls: BTreeMap<String, u64>,
 }
 
 impl Raw {
-    /// What of it can be compared.
+    /// The part that can be compared.
     #[must_use]
     pub fn observed(&self, names: &Names) -> Observed {
         let pods = self
@@ -171,7 +171,7 @@ fn hami_notes(pod: &Pod, names: &Names) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A value that is nothing but seconds since 1970 is a stamp.
+/// A value that is only seconds since 1970 is a time stamp.
 fn stamped(value: &str) -> String {
     if value.len() == 10 && value.bytes().all(|byte| byte.is_ascii_digit()) {
         "SECONDS".to_owned()

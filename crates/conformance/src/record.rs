@@ -1,5 +1,5 @@
-//! What is written down: a session's record, with times, and the recorded outcomes of one extender, without, which another can
-//! be held to on any machine.
+//! The files: a session's record, with times; and the recorded outcomes of one extender, without times, with which another can
+//! be compared on any host.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use super::scenario::{Judged, Scenario};
 use host::text_file;
 use plan::HamiSource;
 
-/// Version of both files' form.
+/// Version of both files' format.
 pub const SCHEMA: u32 = 1;
 
 /// Outcomes of one extender.
@@ -30,7 +30,7 @@ pub struct Recorded {
     pub hami: HamiSource,
     /// Plays of each scenario.
     pub plays: u32,
-    /// By scenario.
+    /// The outcomes by scenario.
     pub scenarios: BTreeMap<String, Outcome>,
 }
 
@@ -38,14 +38,14 @@ pub struct Recorded {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Each outcome that was seen, once.
+    /// Each outcome seen, once.
     Exactly(Vec<Observed>),
     /// The counts of each play.
     Loosely(Vec<Counted>),
 }
 
 impl Outcome {
-    /// What plays of a scenario showed, in the form in which it is judged.
+    /// The outcomes of plays of a scenario, in the form in which they are judged.
     #[must_use]
     pub fn of(judged: Judged, plays: &[Observed]) -> Self {
         match judged {
@@ -62,7 +62,7 @@ impl Outcome {
         }
     }
 
-    /// Plays, or different ones, that stand in it.
+    /// How many plays, or different outcomes, it has.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -71,14 +71,14 @@ impl Outcome {
         }
     }
 
-    /// Whether nothing stands in it.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Larger files are refused: the outcomes of every scenario have a few kB.
+/// Larger files are refused. The outcomes of all scenarios have a few kB.
 const MOST_MIB: u64 = 16;
 
 /// A file of recorded outcomes cannot be used.
@@ -93,7 +93,7 @@ impl Recorded {
     /// Reads a file that `--record` wrote.
     ///
     /// # Errors
-    /// It is not there, or it is no such file.
+    /// It is missing, or not such a file.
     pub fn read(path: &Path) -> Result<Self, BadRecord> {
         let bad = |problem: String| BadRecord {
             path: path.display().to_string(),
@@ -110,7 +110,7 @@ impl Recorded {
         }
     }
 
-    /// Those scenarios that are not in it.
+    /// The scenarios that are not in it.
     #[must_use]
     pub fn lacking(&self, scenarios: &[Scenario]) -> Vec<&'static str> {
         let known = |scenario: &&Scenario| !self.scenarios.contains_key(scenario.name);
@@ -131,15 +131,15 @@ pub struct Session {
     pub headroom: String,
     /// UTC time of the start.
     pub started: String,
-    /// The two extenders, the one that is the measure first.
+    /// The two extenders. The second is compared with the first.
     pub sides: Vec<HamiSource>,
-    /// The recorded outcomes that stood in for the first, if any.
+    /// The recorded outcomes that replaced the first, if there were any.
     pub against: Option<String>,
     /// Every play, in order.
     pub plays: Vec<PlayRecord>,
-    /// How each scenario came out; empty if there was nothing to compare.
+    /// The result of each scenario; empty if there was nothing to compare.
     pub verdicts: Vec<Verdict>,
-    /// How fast the two were.
+    /// The comparisons of how fast the two were.
     pub latency: Vec<Latency>,
     /// Whether the two are equivalent; null if there was nothing to compare or not all was played.
     pub equivalent: Option<bool>,
@@ -150,16 +150,16 @@ pub struct Session {
 pub struct PlayRecord {
     /// Name of the scenario.
     pub scenario: &'static str,
-    /// Which extender: its place among the sides.
+    /// Which extender: its index among the sides.
     pub side: usize,
     /// Repeat, from 1.
     pub repeat: u32,
-    /// What it showed.
+    /// Its outcome.
     #[serde(flatten)]
     pub played: Played,
 }
 
-/// Writes JSON with a line a value, so that a change shows in a diff; half a file is never left.
+/// Writes JSON with one value per line, for readable diffs. A file is never left half written.
 ///
 /// # Errors
 /// The file cannot be written.

@@ -1,13 +1,13 @@
-//! The outcome as Markdown that can be pasted into a bug report. Pure functions.
+//! The result as Markdown, for a bug report.
 
 use std::fmt::Write as _;
 
 use super::compare::{Summary, Verdict};
-use super::counted::FIGURES;
+use super::counted::COUNTS;
 use super::latency::{Latency, Shown};
 use super::record::Session;
 
-/// Differences shown of a scenario; the record has them all.
+/// How many differences of a scenario are shown. The record has them all.
 const SHOWN: usize = 8;
 
 /// The whole report.
@@ -79,7 +79,7 @@ fn scenarios(verdicts: &[Verdict]) -> String {
         .filter_map(|v| Some(format!("- {}: {}", v.scenario, v.loosely.as_ref()?)))
         .collect();
     if !loose.is_empty() {
-        let margins: Vec<String> = FIGURES
+        let margins: Vec<String> = COUNTS
             .iter()
             .map(|(name, margin, _)| {
                 let (part, least) = (margin.part * 100.0, margin.at_least);
@@ -105,7 +105,7 @@ fn scenarios(verdicts: &[Verdict]) -> String {
     if !varies.is_empty() {
         let _ = writeln!(
             text,
-            "Where A differed from itself between plays, B had to do one of the things that A did:\n\n{}\n",
+            "Where A differed between its own plays, B had to do one of the things that A did:\n\n{}\n",
             varies.join("\n")
         );
     }
@@ -147,7 +147,7 @@ fn latency(latency: &[Latency]) -> String {
         return String::new();
     }
     let mut text = String::from(
-        "| pod created → bound | n A / B | median A / B, s | B − A, 90 % interval, s | margin, s | |\n|---|---|---|---|---|---|\n",
+        "| scheduling latency | n A / B | median A / B, s | B − A, 90 % interval, s | margin, s | |\n|---|---|---|---|---|---|\n",
     );
     for l in latency {
         let _ = writeln!(
@@ -164,7 +164,7 @@ fn latency(latency: &[Latency]) -> String {
             match l.shown {
                 Shown::Equivalent => "equivalent".to_owned(),
                 Shown::Different => "**differs**".to_owned(),
-                Shown::Undecided => "**undecided**: more plays would tell".to_owned(),
+                Shown::Undecided => "**undecided**: more plays would decide".to_owned(),
                 Shown::NotJudged => format!("not judged below n = {}", l.at_least),
             }
         );
@@ -186,7 +186,7 @@ fn conclusion(session: &Session) -> String {
         Some(true) => "Equivalent",
         Some(false) if is_undecided(session) => "**Not shown to be equivalent**",
         Some(false) => "**Not equivalent**",
-        None => "Cut short, so nothing is concluded",
+        None => "Interrupted, so there is no verdict",
     };
     let judged = |l: &&Latency| l.shown != Shown::NotJudged;
     let (judged, within) = (
@@ -198,7 +198,7 @@ fn conclusion(session: &Session) -> String {
             .count(),
     );
     format!(
-        "{verdict}: {same} of {all} scenarios came out the same; of {judged} latencies judged, {within} lie within their margin.\n"
+        "{verdict}: {same} of {all} scenarios came out the same; of {judged} latencies judged, {within} are within their margin.\n"
     )
 }
 
@@ -253,7 +253,7 @@ mod tests {
             "| lock-own | exactly | 2 / 2 | 1 of 2 | 2 | 9 / 10 | **differs** |",
             "| calls/get nodes | 3 | 4 or a\\|b |",
             "| single pods | 20 / 20 | 0.100 / 0.100 | +0.000 to +0.000 | ± 0.50 | equivalent |",
-            "**Not equivalent**: 0 of 1 scenarios came out the same; of 1 latencies judged, 1 lie within their margin.",
+            "**Not equivalent**: 0 of 1 scenarios came out the same; of 1 latencies judged, 1 are within their margin.",
         ] {
             assert!(text.contains(line), "{line} is not in:\n{text}");
         }

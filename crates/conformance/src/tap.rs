@@ -1,9 +1,7 @@
-//! The tap: it stands between kube-scheduler and the extender, passes every question on, and writes down what was asked and
-//! answered.
+//! The tap between kube-scheduler and the extender. It passes on every question, and records questions and answers.
 //!
-//! In: kube-scheduler's HTTP requests. Out: the extender's own answers, unchanged. What a scenario asks for beyond that is
-//! all it does by itself: it keeps a bind waiting, or refuses a further try of a pod, which the extender then never
-//! hears of.
+//! In: kube-scheduler's HTTP requests. Out: the extender's own answers, unchanged. Only if a scenario asks for it, the tap delays
+//! a bind, or refuses a further attempt of a pod, which then does not reach the extender.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-/// What kube-scheduler hears about a pod that is to have no further try for now.
+/// The answer to kube-scheduler for a pod that may have no further attempt for now.
 const HELD_BACK: &str = "headroom conformance: no further try of this pod for now";
 
 /// Which of the extender's two questions.
@@ -37,9 +35,9 @@ pub struct Asked {
     pub verb: Verb,
     /// `namespace/name` of the pod.
     pub pod: String,
-    /// Nodes asked about; for a bind the node to bind to.
+    /// The nodes asked about; for a bind, the node to bind to.
     pub nodes: Vec<String>,
-    /// The extender's answer; `None` while there is none.
+    /// The extender's answer, once there is one.
     pub answer: Option<Value>,
 }
 
@@ -47,11 +45,11 @@ pub struct Asked {
 struct Book {
     target: Option<kube_target::Target>,
     asked: Vec<Asked>,
-    /// Tries left, by pod; a pod without entry has none.
+    /// Attempts left, by pod. A pod without an entry has none.
     tries: HashMap<String, u32>,
-    /// Pods whose binds are kept waiting.
+    /// Pods whose binds are delayed.
     held: HashSet<String>,
-    /// Pods whose bind waits now.
+    /// Pods whose bind is waiting now.
     waiting: HashSet<String>,
 }
 
@@ -88,7 +86,7 @@ mod kube_target {
     }
 
     impl Target {
-        /// Sends a question on, as it came.
+        /// Passes on a question, unchanged.
         pub async fn ask(&self, path: &str, body: Vec<u8>) -> Result<(u16, Vec<u8>), String> {
             let request = http::Request::post(path)
                 .header(http::header::CONTENT_TYPE, "application/json")
@@ -110,7 +108,7 @@ impl Tap {
     /// Starts listening on a free port of the loopback interface.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no free port.
     pub async fn start() -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))
             .await
@@ -125,13 +123,13 @@ impl Tap {
         Ok(Self { port, shared })
     }
 
-    /// Where kube-scheduler is to ask.
+    /// The port that kube-scheduler must ask.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Sends questions to the extender at this port from now on, and forgets everything said before.
+    /// Sends questions to the extender at this port from now on, and forgets everything before.
     ///
     /// # Errors
     /// Never in practice: the address is well formed.
@@ -147,23 +145,23 @@ impl Tap {
         Ok(())
     }
 
-    /// Allows a pod this many tries more.
+    /// Allows a pod this many more attempts.
     pub fn allow(&self, pod: &str, tries: u32) {
         *self.shared.book().tries.entry(pod.to_owned()).or_default() += tries;
     }
 
-    /// Tries that a pod has left.
+    /// How many attempts a pod has left.
     #[must_use]
     pub fn tries_left(&self, pod: &str) -> u32 {
         self.shared.book().tries.get(pod).copied().unwrap_or(0)
     }
 
-    /// Keeps a pod's binds waiting.
+    /// Delays a pod's binds.
     pub fn hold(&self, pod: &str) {
         self.shared.book().held.insert(pod.to_owned());
     }
 
-    /// Lets the binds of these pods go on.
+    /// Releases the binds of these pods.
     pub fn release(&self, pods: &[String]) {
         let mut book = self.shared.book();
         for pod in pods {
@@ -173,13 +171,13 @@ impl Tap {
         self.shared.released.notify_waiters();
     }
 
-    /// Whether a bind of a pod is kept waiting now.
+    /// Whether a bind of a pod is waiting now.
     #[must_use]
     pub fn is_waiting(&self, pod: &str) -> bool {
         self.shared.book().waiting.contains(pod)
     }
 
-    /// No pod has a further try, and no bind is kept waiting.
+    /// Allows no pod a further attempt, and delays no bind.
     pub fn close(&self) {
         let mut book = self.shared.book();
         book.tries.clear();
@@ -188,7 +186,7 @@ impl Tap {
         self.shared.released.notify_waiters();
     }
 
-    /// Everything asked so far, in the order in which it was asked.
+    /// All questions so far, in order.
     #[must_use]
     pub fn asked(&self) -> Vec<Asked> {
         self.shared.book().asked.clone()

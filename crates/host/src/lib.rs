@@ -1,4 +1,4 @@
-//! What headroom reads of the machine it runs on, and how it prints.
+//! What headroom reads of the host it runs on, and how it prints.
 
 pub mod machine;
 pub mod process;

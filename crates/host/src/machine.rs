@@ -1,6 +1,7 @@
-//! The machine that a run happens on: enough to tell why two runs differ.
+//! Describes the host that a run happens on, to explain why two runs differ.
 //!
-//! In: the folder whose disk the run will use. Out: a [`Fingerprint`]. Never changes anything but for a small file that it removes.
+//! In: the folder whose disk the run will use. Out: a [`Fingerprint`]. It changes nothing, except for a small file that it
+//! removes.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -11,31 +12,31 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sysinfo::{CpuRefreshKind, RefreshKind, System};
 
-/// Bytes of one write: what etcd's log writes at a time, as its disk guide measures it (fio with `--bs=2300 --fdatasync=1`).
+/// Bytes of one write: the size of writes to etcd's log, as in etcd's disk guide (fio with `--bs=2300 --fdatasync=1`).
 const WRITE_BYTES: usize = 2300;
 
-/// Writes measured: the fewest of which a 99th percentile is given.
+/// Number of writes measured: the fewest that have a 99th percentile.
 const WRITES: usize = 100;
 
-/// A disk that is too slow for [`WRITES`] is measured for this long.
+/// How long a disk is measured that is too slow for [`WRITES`].
 const MEASURE_FOR: Duration = Duration::from_secs(3);
 
-/// What a machine is, and how busy it was.
+/// What the host is, and how busy it was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
     /// Model of the CPU; empty if the kernel does not tell.
     pub cpu: String,
-    /// Cores this process may use, a container's quota included.
+    /// Cores this process may use, also by a container's quota.
     pub cores: u32,
     /// Memory, MiB.
     pub memory_mib: u64,
-    /// Memory available when it was looked at, MiB.
+    /// Memory available at the time of measuring, MiB.
     pub available_mib: u64,
     /// Version of the kernel.
     pub kernel: String,
     /// The distribution, as it names itself.
     pub os: String,
-    /// Load averages over 1, 5 and 15 minutes when it was looked at; null if the kernel does not tell.
+    /// Load averages over 1, 5 and 15 minutes at the time of measuring; null if the kernel does not tell.
     pub load: Option<[f64; 3]>,
     /// The disk that etcd writes to; null if it could not be measured.
     pub disk: Option<DiskSync>,
@@ -44,17 +45,17 @@ pub struct Fingerprint {
 /// How long a small write takes to be on the disk (fdatasync), in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskSync {
-    /// Writes measured.
+    /// Number of writes measured.
     pub writes: u32,
     /// Median.
     pub p50_ms: f64,
     /// 99th percentile; null below 100 writes.
     pub p99_ms: Option<f64>,
-    /// Slowest.
+    /// The slowest.
     pub max_ms: f64,
 }
 
-/// Looks at the machine, and measures the disk that holds `folder`: up to 3 s, 0.1 s on a good disk.
+/// Reads the host's fingerprint, and measures the disk with `folder`: up to 3 s, 0.1 s on a good disk.
 #[must_use]
 pub fn fingerprint(folder: &Path) -> Fingerprint {
     let system = System::new_with_specifics(
@@ -89,7 +90,7 @@ pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// Cores of the whole machine, whichever of them this process may use.
+/// Cores of the whole host, whether or not this process may use them.
 #[must_use]
 pub fn all_cores() -> u32 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -101,7 +102,7 @@ pub fn all_cores() -> u32 {
     }
 }
 
-/// CPU time that all cores together have been busy since boot, seconds; `None` if the kernel does not tell.
+/// CPU time that all cores together have used since boot, seconds; `None` if the kernel does not tell.
 #[must_use]
 pub fn busy_cpu_secs() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
@@ -123,10 +124,10 @@ pub fn load() -> Option<[f64; 3]> {
     Some([load.one, load.five, load.fifteen])
 }
 
-/// Measures how long small writes take to be on the disk that holds `folder`.
+/// Measures how long small writes take to reach the disk with `folder`.
 ///
 /// # Errors
-/// When the folder cannot be written to.
+/// The folder cannot be written to.
 pub fn measure_disk(folder: &Path) -> io::Result<DiskSync> {
     let file = tempfile::Builder::new()
         .prefix(".fsync-")

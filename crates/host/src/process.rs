@@ -15,7 +15,7 @@ pub struct ProcessUsage {
     pub rss_mib: f64,
     /// Largest resident memory so far, MiB.
     pub peak_rss_mib: f64,
-    /// Whether a signal or a debugger holds it where it stands.
+    /// Whether a signal or a debugger has paused it.
     pub stopped: bool,
 }
 
@@ -25,8 +25,8 @@ pub fn own_usage() -> Option<ProcessUsage> {
     usage(std::process::id())
 }
 
-/// Reads what process `pid` has used; `None` if it is gone. A process that has exited and was not waited for yet has its
-/// CPU time and no memory.
+/// Reads what process `pid` has used; `None` if it is gone. A process that has exited and is not reaped yet has its CPU time
+/// and no memory.
 #[must_use]
 pub fn usage(pid: u32) -> Option<ProcessUsage> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -39,7 +39,7 @@ pub fn usage(pid: u32) -> Option<ProcessUsage> {
     })
 }
 
-/// `utime` and `stime`, fields 14 and 15; the program's name before them may hold anything, brackets included.
+/// `utime` and `stime`, fields 14 and 15. The program's name before them may contain anything, also brackets.
 fn cpu_secs(stat: &str) -> Option<f64> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace().skip(11);

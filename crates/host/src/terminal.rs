@@ -1,7 +1,7 @@
-//! Standard output and standard error, which may be closed: `headroom list | head -1` is no reason to panic, and a run
-//! whose terminal is gone still has a summary to write.
+//! Prints to standard output and standard error without panicking if they are closed, as by `headroom list | head -1`. A run
+//! whose terminal is gone must still write its summary.
 
-/// Prints a line to standard output; nobody listening any more is no error.
+/// Prints a line to standard output. If nobody reads it, that is no error.
 #[macro_export]
 macro_rules! outln {
     ($($arg:tt)*) => {{
@@ -10,7 +10,7 @@ macro_rules! outln {
     }};
 }
 
-/// Prints to standard output; nobody listening any more is no error.
+/// Prints to standard output. If nobody reads it, that is no error.
 #[macro_export]
 macro_rules! out {
     ($($arg:tt)*) => {{
@@ -19,7 +19,7 @@ macro_rules! out {
     }};
 }
 
-/// Prints a line to standard error; nobody listening any more is no error.
+/// Prints a line to standard error. If nobody reads it, that is no error.
 #[macro_export]
 macro_rules! errln {
     ($($arg:tt)*) => {{
@@ -28,7 +28,7 @@ macro_rules! errln {
     }};
 }
 
-/// Text without control characters, which neither SVG nor a terminal should see.
+/// The text without control characters, which neither SVG nor a terminal should get.
 #[must_use]
 pub fn clean(text: &str) -> String {
     text.chars()
@@ -36,8 +36,8 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
-/// An error with its causes; those that it already quotes are not said again. Its lines (some end with those of a log) stay
-/// lines; other control characters, which may come from any file, are left out.
+/// An error with its causes, without those that it already quotes. Line breaks stay, since some errors end with lines of a log.
+/// Other control characters, which may come from any file, are removed.
 pub fn in_one(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {

@@ -1,10 +1,13 @@
-//! Reads a text file that a user named, refusing at once what cannot be one: a pipe, a device, a file of any size.
+//! Reads a text file that a user named. Refuses pipes, devices and files that are too large.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The text of a regular file of at most so many MiB; else why not, in words.
+/// The text of a regular file of at most this many MiB.
+///
+/// # Errors
+/// Says in words why it cannot be read.
 pub fn read(path: &Path, most_mib: u64) -> Result<String, String> {
     let io = |error: std::io::Error| error.to_string();
     // Opening a pipe that nobody writes to would wait for ever, and a device may never end.

@@ -110,7 +110,7 @@ impl Plan {
         )?;
         writeln!(
             f,
-            "expected    {:.0} s a run, bring-up not counted",
+            "expected    {:.0} s per run, without bring-up",
             expected_secs(self)
         )
     }

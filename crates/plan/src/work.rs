@@ -149,7 +149,7 @@ impl Work<'_> {
         let request = self.request(path, stream.request)?;
         let count = self.count(path, Count::Number(stream.count), request)?;
         let run = self.run(path, stream.run_secs, stream.run_minutes)?;
-        // A larger cluster gets proportionally more a second, over the same time.
+        // A larger cluster gets proportionally more per second, over the same time.
         let every_secs = stream.every_secs / self.factor;
         let rounds = (0..count).map(|i| Round {
             start: RoundStart::AtSecs(stream.from_secs + f64::from(i) * every_secs),

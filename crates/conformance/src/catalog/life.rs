@@ -1,4 +1,4 @@
-//! What is reserved, and until when: restarts of the extender, pods that end, annotations that others wrote.
+//! What is reserved, and until when: restarts of the extender, pods that end, annotations by others.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use super::super::scenario::{
 const NODE: &str = "hami.io/vgpu-node";
 const ALLOCATED: &str = "hami.io/vgpu-devices-allocated";
 
-/// A pod that HAMi seems to have given a card to.
+/// A pod whose annotations say that HAMi gave it a card.
 fn annotated(name: &'static str, devices: &str) -> Pod {
     whole(name, 1)
         .unscheduled()
@@ -29,7 +29,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         scenario(
             "restart",
-            "what is reserved is known again after a restart",
+            "reservations are restored after a restart",
             two(),
             vec![
                 Step::Submit(vec![whole("w1", 1), tenth("t1")]),
@@ -118,7 +118,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ),
         scenario(
             "pod-ends",
-            "cards come back when a pod succeeds, fails, is deleted",
+            "cards are free again when a pod succeeds, fails, is deleted",
             one(),
             vec![
                 Step::Submit(vec![

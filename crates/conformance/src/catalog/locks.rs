@@ -1,4 +1,4 @@
-//! The node lock: contended, expired, dangling, old, unreadable; and binds that are overtaken by events.
+//! The node lock: contended, expired, dangling, old, unreadable; and binds that arrive too late.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,10 @@ use super::super::scenario::{
 
 const LOCK: &str = "hami.io/mutex.lock";
 
-/// A stamp from the year 2000: far older than any time-out.
+/// A time stamp from the year 2000, far older than any time-out.
 const LONG_AGO: &str = "2000-01-01T00:00:00Z";
 
-/// A stamp in the far future. To HAMi such a lock has not expired, as a fresh one has not; and unlike one stamped now it reads
-/// the same in each play.
+/// A time stamp in the far future. For HAMi such a lock has not expired, like a fresh one; but it is the same in each play.
 const UNEXPIRED: &str = "2100-01-01T00:00:00Z";
 
 fn lock(text: &str) -> Value {
@@ -27,7 +26,7 @@ fn unlocked() -> Step {
     Step::PatchNode("a", annotations(LOCK, &Value::Null))
 }
 
-/// A pod that is there to hold a lock.
+/// A pod that only holds a lock.
 fn holder() -> Step {
     Step::Submit(vec![whole("holder", 1).unscheduled()])
 }

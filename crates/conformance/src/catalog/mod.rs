@@ -1,4 +1,4 @@
-//! The scenarios. Each is data or a short function; in a scenario's texts `@` stands for the play's names.
+//! The scenarios. Each is data or a short function. In a scenario's texts `@` is the prefix of the play's names.
 
 mod cards;
 mod life;
@@ -9,7 +9,7 @@ mod requests;
 
 use super::scenario::Scenario;
 
-/// Every scenario, in the order in which they are played.
+/// All scenarios, in the order in which they are played.
 #[must_use]
 pub fn all() -> Vec<Scenario> {
     [

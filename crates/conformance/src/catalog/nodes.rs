@@ -12,7 +12,7 @@ fn report(cards: &Value) -> Value {
     annotations(REGISTER, &json!(cards.to_string()))
 }
 
-/// A device plugin's new report, and as many shares among the machine's resources.
+/// A device plugin's new report, with the same number of shares in the machine's resources.
 fn report_with_shares(cards: &Value, shares: u32) -> Value {
     let mut patch = report(cards);
     let shares = json!({ "nvidia.com/gpu": shares.to_string() });
@@ -29,7 +29,7 @@ fn registration() -> Vec<Scenario> {
     vec![
         scenario(
             "registration",
-            "machines born without handshakes: the calls at start",
+            "machines created without handshakes: the calls at start",
             three()
                 .into_iter()
                 .map(super::super::scenario::Node::unstamped)
@@ -39,7 +39,7 @@ fn registration() -> Vec<Scenario> {
         .alike(),
         scenario(
             "registration-stamped",
-            "machines born with handshakes: no calls at start",
+            "machines created with handshakes: no calls at start",
             three(),
             vec![Step::Register, Step::Submit(vec![tenth("t1")])],
         )

@@ -1,4 +1,4 @@
-//! Where pods go: every policy × request mix × limit, per-pod policies, text that names none, and bursts.
+//! Where pods go: every policy × request mix × limit, policies of single pods, invalid policies, and bursts.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ const NODE_POLICY: &str = "hami.io/node-scheduler-policy";
 const GPU_POLICY: &str = "hami.io/gpu-scheduler-policy";
 const WEIGHTS: &str = "hami.io/device-scoring-weights";
 
-/// Why bursts are not compared to the letter.
+/// Why bursts are compared by counts.
 const RACE: &str = "pods are decided on side by side, and which one finds a lock taken is chance";
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -45,7 +45,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         let few = vec![whole("w1", 1), tenth("t1"), tenth("t2")];
         let slow = scenario(
             names[1],
-            "the same at 5 calls a second",
+            "the same at 5 calls per second",
             three(),
             vec![Step::Submit(few)],
         );
@@ -60,7 +60,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     all
 }
 
-/// In such an order that no two machines are ever used alike but differently: equal ones are chosen by chance.
+/// In such an order that no two machines are ever equally used: of equal ones one is chosen at random.
 fn mix() -> Vec<Pod> {
     vec![
         whole("w1", 1),

@@ -1,8 +1,8 @@
-//! Playing one scenario with one extender.
+//! Plays one scenario with one extender.
 //!
-//! In: a lab, an extender, a scenario. Out: what it showed, and how long pods took. A play begins with a new extender process,
-//! a new namespace and new nodes, whose names no other play has, and removes its pods, nodes and process at the end: nothing
-//! of one play reaches the next but the control plane itself.
+//! In: a lab, an extender, a scenario. Out: the outcome, and how long pods took. A play begins with a new extender process, a new
+//! namespace and new nodes, whose names no other play has. At its end it removes its pods, nodes and process. So only the
+//! control plane itself remains for the next play.
 
 mod steps;
 mod wait;
@@ -28,32 +28,32 @@ use plan::HamiPlan;
 use plan::component::HAMI;
 use results::run_folder::Cause;
 
-/// The extender is through when it has called nothing for this long, beyond what a call waits at its limit: an event may be
-/// written that long after the decision it tells of.
+/// The extender has finished when it has made no call for this long, plus the wait of a call at its client limit: an event may
+/// be written that long after its decision.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// How long a burst may take until all its pods have placed.
+/// How long a burst may take until all its pods are bound.
 const BURST_PATIENCE: Duration = Duration::from_mins(1);
 
-/// How long the watches of kube-scheduler and extender may lag behind a change that must be known before the next step.
-/// Too short, and a scenario shows a race that it is not about.
+/// How far the watches of kube-scheduler and extender may be behind a change that must be known before the next step. If this
+/// is too short, a scenario shows a race that it is not about.
 const WATCH_LAG: Duration = Duration::from_millis(300);
 
-/// How long an extender is left alone with a bind that is not to end yet.
+/// How long an extender is left alone with a bind that must not end yet.
 const ALONE: Duration = Duration::from_secs(1);
 
-/// What came of a play.
+/// The result of a play.
 #[derive(Debug, Clone, Serialize)]
 pub struct Played {
-    /// What it showed.
+    /// Its outcome.
     pub observed: Observed,
-    /// From the creation of each pod that placed to its binding, by the API server's stamps, seconds.
+    /// Scheduling latency of each pod that was bound, by the API server's time stamps, seconds.
     pub bound_secs: BTreeMap<String, f64>,
     /// How long the play took, seconds.
     pub wall_secs: f64,
 }
 
-/// A play under way.
+/// A play in progress.
 struct Play<'a> {
     lab: &'a Lab,
     scenario: &'a Scenario,
@@ -62,15 +62,15 @@ struct Play<'a> {
     log: String,
     names: Names,
     audit: Audit,
-    /// Nodes created so far, to make the extender look at all of them.
+    /// How many nodes were created so far, to make the extender look at all nodes.
     nudges: u32,
     pods: Vec<&'static str>,
 }
 
-/// Plays a scenario; `number` must not be used twice in a lab.
+/// Plays a scenario. `number` must not be used twice in a lab.
 ///
 /// # Errors
-/// The API server or the extender does not work at all. What an extender does to pods is never an error.
+/// The API server or the extender does not work at all. What an extender does with pods is never an error.
 pub async fn play(
     lab: &Lab,
     hami: &Hami,
@@ -193,7 +193,7 @@ impl Play<'_> {
         self.lab.create_node(object).await
     }
 
-    /// Brings a node that kube-scheduler never offers, which makes an extender look at all nodes, and waits until it has.
+    /// Creates a node that kube-scheduler never offers. This makes an extender look at all nodes; waits until it has.
     async fn register(&mut self) -> anyhow::Result<()> {
         self.nudges += 1;
         let name = self.names.node(&format!("nudge-{}", self.nudges));

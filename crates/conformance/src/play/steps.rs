@@ -1,4 +1,4 @@
-//! What a play does, step by step.
+//! The steps of a play.
 
 use futures::future::try_join_all;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
@@ -10,7 +10,7 @@ use super::super::scenario::{Pod, Step};
 use super::{ALONE, BURST_PATIENCE, Play, WATCH_LAG};
 
 impl Play<'_> {
-    /// Does a step.
+    /// Performs a step.
     pub(super) async fn step(&mut self, step: &Step) -> anyhow::Result<()> {
         match step {
             Step::Submit(pods) => {
@@ -124,7 +124,7 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Changes something about a node that nobody reads, so that kube-scheduler tries waiting pods again.
+    /// Changes a part of a node that nobody reads, so that kube-scheduler tries waiting pods again.
     async fn poke(&self) -> anyhow::Result<()> {
         let note = json!({ "headroom.dev/poke": jiff::Timestamp::now().to_string() });
         let poke = Patch::Merge(json!({ "metadata": { "annotations": note } }));

@@ -1,4 +1,4 @@
-//! What a play waits for: pods that have placed or are given up, and an extender that has no more to do.
+//! What a play waits for: pods that are bound or have no attempts left, and an extender that has nothing more to do.
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,15 @@ use super::super::tap::Verb;
 use super::{BURST_PATIENCE, Play, QUIET};
 
 impl Play<'_> {
-    /// As [`Play::settle_names`], for all of these that are more than bystanders.
+    /// As [`Play::settle_names`], for those pods that must be waited for.
     pub(super) async fn settle(&self, pods: &[&Pod], patience: Duration) -> anyhow::Result<()> {
         let waited = pods.iter().filter(|pod| !pod.bystander);
         self.settle_names(&waited.map(|pod| pod.name).collect::<Vec<_>>(), patience)
             .await
     }
 
-    /// Waits until pods have placed, are gone, or have used up their tries. One that does neither in time is no error: then
-    /// that is what the play shows.
+    /// Waits until pods are bound, are gone, or have used up their attempts. A pod for which none of these happens in time is no
+    /// error: that is then the outcome.
     pub(super) async fn settle_names(
         &self,
         pods: &[&'static str],
@@ -81,7 +81,7 @@ impl Play<'_> {
         bind.is_some_and(|bind| bind.answer.is_some())
     }
 
-    /// Waits until the extender calls nothing any more.
+    /// Waits until the extender makes no more calls.
     pub(super) async fn quiet(&mut self) -> anyhow::Result<()> {
         let started = Instant::now();
         let turn = Duration::from_secs_f64(1.5 / self.scenario.limit.qps);

@@ -1,7 +1,7 @@
-//! What a scenario is: nodes, settings, steps, and how its outcome is judged. Plain data; nothing here touches a cluster.
+//! A scenario: nodes, settings, steps, and how its outcome is judged. It is plain data; nothing here touches a cluster.
 //!
-//! In every text `@` stands for the prefix of the play's own names: node `a` is `@a`, its fourth card `GPU-@a-3`, the
-//! namespace `@ns`.
+//! In every text `@` is the prefix of the play's own names: node `a` is `@a`, its fourth card `GPU-@a-3`, the namespace
+//! `@ns`.
 
 mod shapes;
 
@@ -11,19 +11,19 @@ pub use shapes::{Node, Pod, annotations, asks, cards, node, pod, small_node, ten
 
 use plan::{ClientLimit, Policy};
 
-/// HAMi's settings that the benchmark's arms call raised.
+/// HAMi's raised client limit in the benchmark's arms.
 pub const RAISED: ClientLimit = ClientLimit {
     qps: 100.0,
     burst: 200,
 };
 
-/// HAMi's own default (its flags `--kube-qps`, `--kube-burst`).
+/// HAMi's default client limit (its flags `--kube-qps`, `--kube-burst`).
 pub const HAMI_DEFAULT: ClientLimit = ClientLimit {
     qps: 5.0,
     burst: 10,
 };
 
-/// One question put to an extender by playing it.
+/// A scenario.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// Its name, as `--scenario` takes it.
@@ -36,12 +36,12 @@ pub struct Scenario {
     pub gpu_policy: Policy,
     /// `--kube-qps` and `--kube-burst`.
     pub limit: ClientLimit,
-    /// Machines that are there from the start.
+    /// The machines at the start.
     pub nodes: Vec<Node>,
-    /// Whether the machines are interchangeable: then they are told apart by the order in which they are first used, since
-    /// equal ones are chosen by chance.
+    /// Whether the machines are interchangeable. Then they are named by the order of their first use, since of equal ones one is
+    /// chosen at random.
     pub alike: bool,
-    /// What happens, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// How outcomes are compared.
     pub judged: Judged,
@@ -50,48 +50,48 @@ pub struct Scenario {
 /// How two outcomes of a scenario are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judged {
-    /// Everything observed must be the same.
+    /// Everything observed must be equal.
     Exactly,
-    /// Counts are compared within margins, because a real HAMi differs from itself, for the reason given.
+    /// Counts are compared within margins, because a real HAMi differs from itself for the reason given.
     Loosely(&'static str),
 }
 
-/// Something that happens in a scenario.
+/// A step of a scenario.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Pods, one after the other; each is waited for until it has placed or has used up its tries.
+    /// Creates pods, one after the other, and waits for each until it is bound or has used up its attempts.
     Submit(Vec<Pod>),
-    /// Pods, all at once, until all have placed or have used up their tries.
+    /// Creates pods, all at once, and waits until all are bound or have used up their attempts.
     Burst(Vec<Pod>),
-    /// A pod whose bind is stopped on its way to the extender, until [`Step::Release`].
+    /// Creates a pod whose bind is delayed on its way to the extender, until [`Step::Release`].
     Hold(Pod),
-    /// Binds that were stopped go on, all at the same moment.
+    /// Releases delayed binds, all at the same moment.
     Release(&'static [&'static str]),
-    /// As [`Step::Release`], but the answers are not waited for: for a second the extender is left alone with them.
+    /// As [`Step::Release`], but does not wait for the answers: the extender is left alone with them for a second.
     Begin(&'static [&'static str]),
-    /// A pod may be tried this many times more, and is waited for.
+    /// Allows a pod this many more attempts, and waits for it.
     Retry(&'static str, u32),
-    /// A merge patch of a node.
+    /// Applies a merge patch to a node.
     PatchNode(&'static str, Value),
-    /// A node goes.
+    /// Removes a node.
     DropNode(&'static str),
-    /// A node comes.
+    /// Adds a node.
     AddNode(Node),
-    /// A merge patch of a pod.
+    /// Applies a merge patch to a pod.
     PatchPod(&'static str, Value),
-    /// A merge patch of a pod's status.
+    /// Applies a merge patch to a pod's status.
     PatchStatus(&'static str, Value),
-    /// A pod is deleted and is gone before the next step, unless a finalizer keeps it.
+    /// Deletes a pod, and waits until it is gone unless a finalizer keeps it.
     Delete(&'static str),
-    /// The extender looks at all nodes anew (another node comes, which makes it do so).
+    /// Makes the extender look at all nodes again, by adding another node.
     Register,
-    /// The extender is started anew.
+    /// Restarts the extender.
     Restart,
-    /// The namespace gets a `ResourceQuota`.
+    /// Creates a `ResourceQuota` in the namespace.
     Quota(Value),
 }
 
-/// A scenario under spread/spread at raised limits whose outcome must be the same to the letter.
+/// A scenario with spread/spread and the raised client limit, in which everything observed must be equal.
 #[must_use]
 pub fn scenario(
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Machines and pods of a scenario, and short ways to write them.
+//! Machines and pods of a scenario, with short constructors.
 
 use serde_json::{Value, json};
 
@@ -12,13 +12,13 @@ pub struct Node {
     pub name: &'static str,
     /// Its cards as HAMi's device plugin registers them.
     pub cards: Value,
-    /// Whether it is born with handshakes.
+    /// Whether it is created with handshakes.
     pub stamped: bool,
-    /// Merged into the object.
+    /// A merge patch of the object.
     pub extra: Value,
 }
 
-/// Cards `0..count` of a machine, as an RTX 4090 is registered.
+/// Cards `0..count` of a machine, as RTX 4090 are registered.
 #[must_use]
 pub fn cards(node: &str, count: u32) -> Value {
     (0..count)
@@ -93,9 +93,9 @@ pub fn annotations(key: &str, value: &Value) -> Value {
 pub struct Pod {
     /// Its name.
     pub name: &'static str,
-    /// How often the extender may be asked about it before a step allows more.
+    /// How many attempts it has before a step allows more.
     pub tries: u32,
-    /// Whether it is only created, not waited for.
+    /// Whether it is only created and not waited for.
     pub bystander: bool,
     /// The object, without namespace.
     pub object: Value,
@@ -117,7 +117,7 @@ pub fn pod(name: &'static str) -> Pod {
     }
 }
 
-/// A pod of one container that asks for this, in HAMi's resources without their `nvidia.com/`.
+/// A pod with one container that asks for these resources of HAMi (without `nvidia.com/`).
 #[must_use]
 pub fn asks(name: &'static str, limits: &[(&str, u32)]) -> Pod {
     pod(name).container(limits)
@@ -173,21 +173,21 @@ impl Pod {
         self
     }
 
-    /// Lets it go only to nodes with a label.
+    /// Restricts it to nodes with a label.
     #[must_use]
     pub fn on(mut self, label: &str, value: &str) -> Self {
         self.object["spec"]["nodeSelector"][label] = json!(value);
         self
     }
 
-    /// Keeps it from being removed while it is deleted.
+    /// Adds a finalizer, so that it stays while it is deleted.
     #[must_use]
     pub fn kept(mut self) -> Self {
         self.object["metadata"]["finalizers"] = json!(["headroom.dev/kept"]);
         self
     }
 
-    /// Makes it a pod that no scheduler looks at: it is there, and nothing more.
+    /// Makes it a pod that no scheduler handles.
     #[must_use]
     pub fn unscheduled(mut self) -> Self {
         self.object["spec"]["schedulerName"] = json!("nobody");
@@ -195,7 +195,7 @@ impl Pod {
         self
     }
 
-    /// Allows more tries from the start.
+    /// Allows more attempts from the start.
     #[must_use]
     pub fn tries(mut self, tries: u32) -> Self {
         self.tries = tries;

@@ -177,7 +177,7 @@ async fn tell(client: Client, pod: Wanted, at: Timestamp) {
             Ok(_) => return,
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => return,
             Err(error) => {
-                tracing::debug!(%error, pod = pod.name, "cannot write into a pod when it may start")
+                tracing::debug!(%error, pod = pod.name, "cannot write into a pod when it may start");
             }
         }
         tokio::time::sleep(RETRY).await;

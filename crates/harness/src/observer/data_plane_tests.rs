@@ -16,7 +16,7 @@ const ONE_CARD: Request = Request {
     gpucores: None,
 };
 
-/// A pull of 10 s, 5 s until useful work, 3 s from the order to stop until free cards, 1 of them for the release.
+/// A pull of 10 s, 5 s until useful work, 3 s from its eviction until free cards, 1 of them for the release.
 const PHASES: DataPlane = DataPlane {
     image_gb: 20.0,
     own_image: false,
@@ -80,7 +80,7 @@ fn finished(data_plane: Option<DataPlane>) -> Record {
     after(&mut expecting(data_plane), end)
 }
 
-fn stopped() -> Record {
+fn evicted() -> Record {
     let end = [
         (pod(PodPhase::Running, true, true), 27.0),
         (pod(PodPhase::Failed, false, true), 30.0),
@@ -129,14 +129,14 @@ fn cards_are_held_until_released_and_useful_until_the_work_ends() {
     assert!(close(account.bound, 46.0), "{account:?}");
     // From 17 s until the process ended by itself, a second before its cards were free.
     assert!(close(account.useful.unwrap(), 30.0), "{account:?}");
-    let account = card_seconds(&plan, &[stopped()], 90.0)[0];
+    let account = card_seconds(&plan, &[evicted()], 90.0)[0];
     assert!(close(account.bound, 28.0), "{account:?}");
     assert!(close(account.useful.unwrap(), 10.0), "{account:?}");
 }
 
 #[test]
-fn who_is_stopped_waits_from_the_order_on_and_until_useful_work() {
-    let mut record = stopped();
+fn an_evicted_pod_is_timed_from_its_eviction_to_useful_work() {
+    let mut record = evicted();
     assert_eq!(record.attempts[0].told_secs, Some(27.0));
     let (found, _) = samples([&record], 90.0);
     let stop = found[&("whole-card".to_owned(), Phase::Stop)][0];
@@ -156,13 +156,13 @@ fn who_is_stopped_waits_from_the_order_on_and_until_useful_work() {
     let mut run = full().runs.remove(0);
     run.observed_secs = 90.0;
     who_pays(&mut run, &[record], &[], jiff::Timestamp::UNIX_EPOCH);
-    let stop = &run.evictions[0];
+    let eviction = &run.evictions[0];
     assert!(
-        close(stop.at_secs, 27.0) && close(stop.age_secs, 15.0),
-        "{stop:?}"
+        close(eviction.at_secs, 27.0) && close(eviction.age_secs, 15.0),
+        "{eviction:?}"
     );
-    assert_eq!(stop.rebound_secs, Percentile::Secs(2.0));
-    assert_eq!(stop.useful_again_secs, Some(Percentile::Secs(7.5)));
+    assert_eq!(eviction.rebound_secs, Percentile::Secs(2.0));
+    assert_eq!(eviction.useful_again_secs, Some(Percentile::Secs(7.5)));
     let bill = &run.tenants[0].bill;
     assert_eq!(
         bill.useful_again.as_ref().unwrap().max,

@@ -9,7 +9,7 @@ use crate::schedule::{Capacity, Placed, list_schedule};
 use crate::workload::Group;
 use crate::{CARDS_PER_NODE, Request, Round, RoundStart, Stage, Via, source, timeline};
 
-/// Groups of like experiments: how many, cards, run time.
+/// Groups of equal Jobs: how many, cards, run time.
 type Jobs = Vec<(u32, u32, u32)>;
 
 fn stages(rounds: &[(u32, Jobs)], closed_loop: bool) -> Vec<Stage> {
@@ -67,11 +67,7 @@ fn check_schedule(
         .flat_map(|r| &r.groups)
         .flat_map(|g| (0..g.count).map(|_| (g.request.cards, g.run_secs.unwrap())))
         .collect();
-    prop_assert_eq!(
-        placed.len(),
-        expected.len(),
-        "each experiment is placed once"
-    );
+    prop_assert_eq!(placed.len(), expected.len(), "each Job is placed once");
     for (p, (cards, run)) in placed.iter().zip(&expected) {
         prop_assert_eq!(p.cards, *cards);
         prop_assert!(p.node < capacity.nodes);
