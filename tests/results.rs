@@ -68,7 +68,7 @@ fn comparisons_end_with_the_code_that_a_script_goes_by() {
     let (bad, text) = code(&[&base, &slow, "--json", "c.json", "--markdown", "c.md"]);
     assert_eq!(bad, Some(4), "{text}");
     assert!(
-        text.contains("Regression: requests whole-card: submit → bound, p95 +99"),
+        text.contains("Regression: requests whole-card: bind latency, p95 +99"),
         "{text}"
     );
     let written: Value =

@@ -102,7 +102,12 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
 /// Prints what happened in a session.
 pub fn tell(news: News<'_>) {
     match news {
-        News::Run { run, plan, session } => outln!("{}", table::run_table(run, plan, session)),
+        News::Run {
+            run,
+            metrics,
+            plan,
+            session,
+        } => outln!("{}", table::run_table(run, metrics, plan, session)),
         News::Failed(failed) => errln!("headroom: {}", verdicts::of_failed(failed)),
         News::Ended(summary) => {
             outln!("{}", verdicts::verdicts(summary));

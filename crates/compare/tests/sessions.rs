@@ -111,11 +111,11 @@ fn too_few_runs_are_said_to_be_too_few_and_how_many_it_takes() {
     );
     let said = text(&all, Style::Terminal { all: false });
     assert!(
-        said.contains("2 + 2 runs can't give a p below 0.167"),
+        said.contains("with 2 + 2 runs p is at least 0.167"),
         "{said}"
     );
     assert!(
-        said.contains("5 + 5 runs could") && said.contains("+100.0 %"),
+        said.contains("5 + 5 runs are enough") && said.contains("+100.0 %"),
         "{said}"
     );
 }

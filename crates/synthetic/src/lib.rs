@@ -2,6 +2,9 @@
 //!
 //! Never a stand-in for a result: it exists only in tests, and says `synthetic` in every version it writes.
 
+// For tests alone: a panic is a failed test.
+#![allow(clippy::missing_panics_doc, clippy::must_use_candidate)]
+
 mod damage;
 pub mod play;
 mod series;

@@ -251,7 +251,7 @@ pub fn task(
 }
 
 /// Others hold every card of 50 machines; research asks for five whole machines, five are cleared one after the other,
-/// and one of the five lands on a machine where nothing was evicted.
+/// and one of the five is placed on a machine where nothing was evicted.
 pub fn preemption(_: &Plan, _: u64) -> Played {
     let mut records = Vec::new();
     for node in 0..50 {

@@ -28,9 +28,10 @@ use crate::observer::{Clock, Observation, Observer, Pids, audit, metrics};
 use crate::tenants;
 use host::machine::Fingerprint;
 use plan::HamiSource;
+use plan::metric::Use;
 use plan::{self, Host, Plan, Stall};
 use results::judge::{self, Judged};
-use results::metrics::Source;
+use results::metrics::{Source, Values, values};
 use results::run_folder::info::Program;
 use results::run_folder::run_summary::cut;
 use results::run_folder::summary::SCHEMA;
@@ -82,7 +83,9 @@ pub struct Job<'a> {
 pub struct Done {
     /// Its part of the summary.
     pub summary: RunSummary,
-    /// Its metrics.
+    /// Its metrics, all of them.
+    pub metrics: Values,
+    /// Those that may be judged.
     pub judged: Judged,
     /// How its components ended.
     pub exits: Vec<Exit>,
@@ -194,15 +197,18 @@ pub async fn run(
         &clock,
         &mut summary,
     );
-    let judged = Judged::new(&Source {
+    let source = Source {
         summary: &summary,
         records: &observation.records,
         plan: Some(job.plan),
         calls: audit.as_ref().map(|audit| &audit.calls),
         client_limits: Some(&info.client_limits),
-    });
+    };
+    let metrics = values(&source, Use::Show);
+    let judged = Judged::new(&source);
     Ok(Done {
         summary,
+        metrics,
         judged,
         exits,
         zero: clock.instant_at(0.0),

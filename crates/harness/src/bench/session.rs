@@ -15,6 +15,7 @@ use host::machine;
 use host::terminal::in_one;
 use plan::{Order, Plan};
 use results::judge::{self, Judged};
+use results::metrics::Values;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
     Ended, FailedRun, RunSummary, SessionWriter, Summary, WriteError, place,
@@ -27,6 +28,8 @@ pub enum News<'a> {
     Run {
         /// Its part of the summary.
         run: &'a RunSummary,
+        /// Its metrics.
+        metrics: &'a Values,
         /// Its plan.
         plan: &'a Plan,
         /// The session's summary, this run included.
@@ -81,12 +84,14 @@ pub async fn session(
         let done = run::run(bench, &job, &going.writer, &machine, cancel).await;
         going.interrupted = cancel.is_cancelled();
         match done {
-            Ok(done) => {
+            Ok(mut done) => {
+                let metrics = std::mem::take(&mut done.metrics);
                 turns.ended(turn, began.elapsed().as_secs_f64());
                 going.take(done)?;
                 if let Some(run) = going.summary.runs.last() {
                     tell(News::Run {
                         run,
+                        metrics: &metrics,
                         plan,
                         session: &going.summary,
                     });

@@ -4,9 +4,9 @@ use plotters::prelude::*;
 
 use super::pen::{Area, Drawn, bar};
 use super::scale::Scale;
-use super::text::short;
 use super::theme::{LINE, WIDTH};
 use super::words::{Words, write};
+use crate::text::short;
 
 /// Thickness of a bar.
 const BAR: i32 = 36;
@@ -29,7 +29,6 @@ pub struct Bars<'a, DB: DrawingBackend> {
 
 impl<'a, DB: DrawingBackend> Bars<'a, DB> {
     /// Bars up to `most`, with `names` units of room at their left and `values` at their right.
-    #[must_use]
     pub fn new(body: &'a Area<DB>, names: i32, values: i32, most: f64) -> Self {
         Self {
             body,
@@ -40,32 +39,22 @@ impl<'a, DB: DrawingBackend> Bars<'a, DB> {
     }
 
     /// Where a value ends.
-    #[must_use]
     #[allow(clippy::cast_possible_truncation)] // a share of a picture's width
     pub fn x(&self, value: f64) -> i32 {
         self.left + (self.scale.at(value) * f64::from(self.right - self.left)).round() as i32
     }
 
     /// Says what the rows below are.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn heading(&self, y: i32, text: &str) -> Drawn {
         write(self.body, (0, y), text, &Words::bold())
     }
 
     /// Says what a row is of, in at most `longest` characters.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn name(&self, y: i32, text: &str, longest: usize) -> Drawn {
         write(self.body, (0, y), &short(text, longest), &Words::plain())
     }
 
     /// Draws a bar of parts, one after the other.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn parts(&self, y: i32, parts: &[(f64, RGBColor)]) -> Drawn {
         let mut from = 0.0;
         for (part, colour) in parts.iter().filter(|(part, _)| *part > 0.0) {
@@ -82,9 +71,6 @@ impl<'a, DB: DrawingBackend> Bars<'a, DB> {
     }
 
     /// Says what a row comes to.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn value(&self, y: i32, text: &str) -> Drawn {
         let at = (self.right + 24, y);
         write(self.body, at, text, &Words::soft().size(27.0))

@@ -8,10 +8,11 @@ use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
 use super::payment::bills;
 use super::pen::{Area, Drawn, Mark};
-use super::text::{percentile, short, whole};
 use super::theme::{GRID, wash};
+use crate::text::{percentile, short, whole};
+use plan::metric::Phase;
 use plan::{CARDS_PER_NODE, TenantPlan, Via};
-use results::judge::Amount;
+use results::metrics::Amount;
 
 /// The most arms that one picture shows.
 const ARMS: usize = 6;
@@ -44,7 +45,6 @@ struct Way {
 
 impl Burst {
     /// A chart, if arms differ in how a team finds whole machines on a cluster that others fill.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown();
         let team = shown.iter().find_map(|run| bursting(run))?.name.clone();
@@ -81,7 +81,7 @@ fn way(material: &Material, run: &RunMaterial, team: &str) -> Option<Way> {
     let bound = own
         .latency
         .values()
-        .find_map(|phases| phases.get(&plan::metric::Phase::BindLatency))?;
+        .find_map(|phases| phases.get(&Phase::BindLatency))?;
     let wait = Amount::of(bound.max)?;
     let others = bills(run).into_iter().filter(|(name, _)| *name != team);
     let paid = others.map(|(name, bill)| {
@@ -179,8 +179,8 @@ impl Sketch for Burst {
 
     fn note(&self) -> String {
         format!(
-            "One run of each arm; others in their teams' colours. Waiting of tasks that were still evicted at the \
-             observation's end counts up to it. {}",
+            "One run of each arm; the others in their teams' colours. A task not bound again counts as waiting until the end \
+             of the observation. {}",
             self.origin
         )
     }

@@ -5,9 +5,9 @@ use std::fmt;
 use plotters::prelude::*;
 
 use super::pen::{Area, DrawError, Drawn, Mark, bar, line, spot};
-use super::text::{clean, short, wrap};
 use super::theme::{LINE, MARGIN, PAPER, TEXT, TITLE, WIDTH, width};
-use super::words::{Words, write};
+use super::words::{Words, wrap, write};
+use crate::text::{clean, short};
 
 /// What a chart is: its words, and how its body is drawn on anything.
 pub trait Sketch {
@@ -22,9 +22,6 @@ pub trait Sketch {
     /// Height of the body in units, of which the width is [`WIDTH`] less the margins.
     fn height(&self) -> u32;
     /// Draws the body, whose upper left corner is (0, 0).
-    ///
-    /// # Errors
-    /// If the backend fails.
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn;
 }
 
@@ -35,14 +32,8 @@ pub trait Chart: fmt::Debug {
     /// [`Sketch::title`].
     fn title(&self) -> String;
     /// Renders it as an SVG document.
-    ///
-    /// # Errors
-    /// If drawing fails.
     fn svg(&self) -> Result<String, DrawError>;
     /// Renders it as a PNG image.
-    ///
-    /// # Errors
-    /// If drawing or encoding fails.
     fn png(&self, path: &std::path::Path) -> Drawn;
 }
 

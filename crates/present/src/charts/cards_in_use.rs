@@ -7,8 +7,8 @@ use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use super::text::{count, percent, short, times, whole};
 use super::theme::{GRID, INK};
+use crate::text::{count, percent, short, times, whole};
 use plan::TenantPlan;
 use results::run_folder::{CardSeconds, TenantSummary, UsageRow};
 
@@ -47,7 +47,6 @@ struct Team {
 
 impl CardsInUse {
     /// A chart for each arm that has a usage series; of several arms for those in which cards are set aside.
-    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let one = material.arms().len() == 1;
         let charts = material.shown().into_iter().map(|run| {

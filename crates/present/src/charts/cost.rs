@@ -5,11 +5,11 @@ use plotters::prelude::*;
 use super::bars::{Bars, HEADING, STEP};
 use super::canvas::{Key, Sketch};
 use super::material::Material;
-use super::metrics::Repeats;
-use super::names::planes;
+use super::measured::Measured;
 use super::pen::{Area, Drawn, Mark, spot};
-use super::text::{percent, secs, times, whole};
 use super::theme::{GRID, INK, wash};
+use crate::text::{percent, secs, times, whole};
+use plan::metric::{Metric, MetricKey};
 
 /// The most teams that one picture shows.
 const ROWS: usize = 8;
@@ -30,29 +30,32 @@ pub struct Cost {
 struct Team {
     name: String,
     colour: RGBColor,
-    makespan: Repeats,
+    makespan: Measured,
     ideal_secs: Option<f64>,
-    reserved: Option<Repeats>,
-    admitted: Option<Repeats>,
-    bound: Option<Repeats>,
+    reserved: Option<Measured>,
+    admitted: Option<Measured>,
+    bound: Option<Measured>,
 }
 
 impl Cost {
     /// A chart for each arm in which teams finished their work; of several arms for those with more than one such team.
-    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let charts = material.shown().into_iter().map(|run| {
             let arm = &run.summary.arm;
             let teams = run.working().filter_map(|t| {
-                let metric = |key: &str| Repeats::of(material, arm, &t.name, key);
+                let measured =
+                    |metric| Measured::of(material, arm, &MetricKey::team(&t.name, metric));
+                // One that was not reached is no length to draw.
+                let makespan = measured(Metric::MakespanSecs)?;
+                makespan.known()?;
                 Some(Team {
                     name: t.name.clone(),
                     colour: material.teams.colour(&t.name),
-                    makespan: metric("makespan_secs")?,
+                    makespan,
                     ideal_secs: t.ideal_secs,
-                    reserved: metric("card_seconds_reserved"),
-                    admitted: metric("card_seconds_admitted"),
-                    bound: metric("card_seconds_bound"),
+                    reserved: measured(Metric::CardSecondsReserved),
+                    admitted: measured(Metric::CardSecondsAdmitted),
+                    bound: measured(Metric::CardSecondsBound),
                 })
             });
             Self {
@@ -80,10 +83,10 @@ fn finding(teams: &[Team]) -> String {
     let Some(base) = teams.get(base) else {
         return String::new();
     };
-    let base_secs = base.makespan.median.at_least();
+    let base_secs = base.makespan.of_arm.at_least();
     let mut parts: Vec<String> = Vec::new();
     for team in teams.iter().filter(|t| t.name != base.name).take(3) {
-        let ratio = times(team.makespan.median.at_least() / base_secs);
+        let ratio = times(team.makespan.of_arm.at_least() / base_secs);
         let published = team.makespan.published.zip(base.makespan.published);
         let published =
             published.map(|(own, theirs)| format!(" (published {})", times(own / theirs)));
@@ -113,7 +116,7 @@ const VALUE: i32 = 370;
 const GAP: i32 = 14;
 
 impl Cost {
-    fn bars(team: &Team) -> Vec<(&'static str, RGBColor, &Repeats)> {
+    fn bars(team: &Team) -> Vec<(&'static str, RGBColor, &Measured)> {
         let all = [
             ("reserved", GRID, &team.reserved),
             ("held", team.colour, &team.admitted),
@@ -138,14 +141,21 @@ impl Sketch for Cost {
     fn legend(&self) -> Vec<Key> {
         let mut keys = Vec::new();
         let any = |f: fn(&Team) -> bool| self.teams.iter().any(f);
-        let published = |r: &Option<Repeats>| r.as_ref().is_some_and(|r| r.published.is_some());
+        let published = |r: &Option<Measured>| r.as_ref().is_some_and(|r| r.published.is_some());
         if self.teams.iter().any(|t| {
             t.makespan.published.is_some() || published(&t.reserved) || published(&t.admitted)
         }) {
             keys.push(Key::new(Mark::Diamond, INK, "published"));
         }
         if any(|t| t.ideal_secs.is_some()) {
-            let ideal = format!("ideal, without a {}", planes(self.data_plane));
+            let ideal = format!(
+                "ideal, without a {}",
+                if self.data_plane {
+                    "control or data plane"
+                } else {
+                    "control plane"
+                }
+            );
             keys.push(Key::new(Mark::Tick, INK, ideal));
         }
         if self.repeats > 1 {
@@ -204,17 +214,17 @@ impl Sketch for Cost {
     }
 }
 
-/// The largest of all repeats and published metrics.
-fn most<'a>(all: impl Iterator<Item = &'a Repeats>) -> f64 {
+/// The largest of all repeats and published values.
+fn most<'a>(all: impl Iterator<Item = &'a Measured>) -> f64 {
     let values = all.flat_map(|r| r.values.iter().map(|v| v.at_least()).chain(r.published));
     values.fold(0.0, f64::max)
 }
 
-fn value(repeats: &Repeats, print: fn(f64) -> String) -> String {
+fn value(repeats: &Measured, print: fn(f64) -> String) -> String {
     let published = repeats
         .published
         .map_or_else(String::new, |p| format!(" (publ. {})", print(p)));
-    format!("{}{published}", print(repeats.median.at_least()))
+    format!("{}{published}", print(repeats.of_arm.at_least()))
 }
 
 /// A bar at the median, the repeats and what was published on it.
@@ -223,9 +233,9 @@ fn row<DB: DrawingBackend>(
     bars: &Bars<DB>,
     y: i32,
     colour: RGBColor,
-    repeats: &Repeats,
+    repeats: &Measured,
 ) -> Drawn {
-    bars.parts(y, &[(repeats.median.at_least(), colour)])?;
+    bars.parts(y, &[(repeats.of_arm.at_least(), colour)])?;
     if repeats.values.len() > 1 {
         for v in &repeats.values {
             spot(body, (bars.x(v.at_least()), y), Mark::Ring, INK)?;
@@ -240,11 +250,11 @@ fn row<DB: DrawingBackend>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::judge::Amount;
+    use results::metrics::Amount;
 
     fn team(name: &str, secs: f64, published: Option<f64>, reserved: bool) -> Team {
-        let repeats = |v: f64, published| Repeats {
-            median: Amount::Is(v),
+        let repeats = |v: f64, published| Measured {
+            of_arm: Amount::Is(v),
             values: vec![Amount::Is(v)],
             published,
         };

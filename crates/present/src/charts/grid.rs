@@ -12,7 +12,6 @@ const GAP: i32 = 24;
 pub type Place = ((i32, i32), (i32, i32));
 
 /// Places for `n` panels whose inner height is `height`, in reading order.
-#[must_use]
 pub fn places(n: usize, height: i32) -> Vec<Place> {
     let room = WIDTH.cast_signed() - 2 * MARGIN;
     let columns = if n > 1 { 2 } else { 1 };
@@ -27,7 +26,6 @@ pub fn places(n: usize, height: i32) -> Vec<Place> {
 }
 
 /// Height of a body that holds them, with the last row's axis names.
-#[must_use]
 pub fn height(n: usize, height: i32) -> u32 {
     let bottom = places(n, height)
         .last()
@@ -36,7 +34,6 @@ pub fn height(n: usize, height: i32) -> u32 {
 }
 
 /// Whether panel `i` of `n` stands in the last row of its column.
-#[must_use]
 pub fn is_last_row(i: usize, n: usize) -> bool {
     i + 2 >= n
 }

@@ -1,11 +1,12 @@
 //! A session and its runs, read once for all charts and the report.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::text::in_one_line;
 use super::theme::Teams;
+use crate::text::in_one_line;
 use plan::DataPlanePlan;
-use plan::metric::Use;
+use plan::metric::{MetricKey, Use};
 use results::metrics::{self, Source, Values};
 use results::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
 
@@ -16,6 +17,8 @@ pub struct Material {
     pub session: Session,
     /// Its runs, in the order they ran.
     pub runs: Vec<RunMaterial>,
+    /// Of each arm the metrics of its repeats together.
+    pub together: BTreeMap<String, Values>,
     /// What could not be read or is incomplete, one line each.
     pub notes: Vec<String>,
     /// Colours of the teams.
@@ -29,13 +32,12 @@ pub struct RunMaterial {
     pub summary: RunSummary,
     /// What it recorded.
     pub run: Run,
-    /// Its metrics by name: `<team>.<metric>` or `<team>.<class>.<metric>`.
+    /// Its metrics.
     pub metrics: Values,
 }
 
 impl RunMaterial {
     /// Wall-clock time of the run's clock's zero; none if it never started.
-    #[must_use]
     pub fn clock_started(&self) -> Option<jiff::Timestamp> {
         self.run.info.clock_started.as_deref()?.parse().ok()
     }
@@ -43,14 +45,11 @@ impl RunMaterial {
 
 impl Material {
     /// Reads a session. A run that can't be read is left out and noted.
-    ///
-    /// # Errors
-    /// If the session itself can't be read.
     pub fn load(path: &Path) -> Result<Self, ReadError> {
         let session = Session::load(path)?;
         let mut notes = Vec::new();
         if !session.summary.complete {
-            notes.push("the session did not end in order: its metrics are partial".to_owned());
+            notes.push("the session did not end in order, so its values are incomplete".to_owned());
         }
         notes.extend(session.summary.failed.iter().map(|run| {
             let error = in_one_line(&run.error);
@@ -90,16 +89,45 @@ impl Material {
             .iter()
             .flat_map(|r| r.tenants.iter().map(|t| t.name.as_str()));
         let teams = Teams::new(planned.chain(summarised));
-        Ok(Self {
+        let mut material = Self {
             session,
             runs,
+            together: BTreeMap::new(),
             notes,
             teams,
-        })
+        };
+        let together = material.arms().into_iter().map(|arm| {
+            let own = material.of_arm(arm);
+            let own: Vec<&Values> = own.iter().map(|run| &run.metrics).collect();
+            (arm.to_owned(), metrics::medians(&own))
+        });
+        material.together = together.collect();
+        Ok(material)
+    }
+
+    /// The runs of an arm whose values count: those that came to their end; if none did, all.
+    pub fn of_arm(&self, arm: &str) -> Vec<&RunMaterial> {
+        let own = || self.runs.iter().filter(|r| r.summary.arm == arm);
+        let ended: Vec<&RunMaterial> = own().filter(|r| r.summary.came_to_its_end()).collect();
+        if ended.is_empty() {
+            own().collect()
+        } else {
+            ended
+        }
+    }
+
+    /// What was published of a metric for an arm as it ran.
+    pub fn published(&self, arm: &str, key: &MetricKey) -> Option<f64> {
+        if key.team_name().is_some() {
+            return self.of_arm(arm).iter().find_map(|run| run.published(key));
+        }
+        let arm = self.session.summary.arms.iter().find(|a| a.name == arm)?;
+        let mut all = arm.published.iter();
+        let own = all.find(|(name, _)| name.parse().as_ref() == Ok(key));
+        own.map(|(_, value)| *value).filter(|v| v.is_finite())
     }
 
     /// Names of the arms, in the order they first ran.
-    #[must_use]
     pub fn arms(&self) -> Vec<&str> {
         let mut arms: Vec<&str> = Vec::new();
         for run in &self.session.summary.runs {
@@ -111,7 +139,6 @@ impl Material {
     }
 
     /// For each arm the run to show where only one can be shown: its first undisturbed one, else its first.
-    #[must_use]
     pub fn shown(&self) -> Vec<&RunMaterial> {
         self.arms()
             .into_iter()
@@ -124,7 +151,6 @@ impl Material {
     }
 
     /// How charts of one arm end their names: nothing where there is but one arm.
-    #[must_use]
     pub fn suffix(&self, arm: &str) -> String {
         if self.arms().len() > 1 {
             format!("-{arm}")
@@ -134,14 +160,12 @@ impl Material {
     }
 
     /// Name of the session's folder.
-    #[must_use]
     pub fn folder(&self) -> Option<String> {
         let path = self.session.dir.canonicalize().ok()?;
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
     /// Small print that names what ran: HAMi, compression, run.
-    #[must_use]
     pub fn origin(&self) -> String {
         let summary = &self.session.summary;
         let quick = if summary.quick {
@@ -179,24 +203,22 @@ impl RunMaterial {
     }
 
     /// What was played on its machines; `None`: nothing was, so bound pods worked at once.
-    #[must_use]
     pub fn data_plane(&self) -> Option<&DataPlanePlan> {
         self.run.info.plan.data_plane.as_ref()
     }
 
-    /// What was published for a team in this run's arm.
-    #[must_use]
-    pub fn published(&self, team: &str, metric: &str) -> Option<f64> {
+    /// What was published of a team's metric for this run.
+    pub fn published(&self, key: &MetricKey) -> Option<f64> {
+        let team = key.team_name()?;
         let tenants = &self.run.info.plan.tenants;
         let plan = tenants.iter().find(|t| t.name == team)?;
-        plan.published
-            .get(metric)
-            .copied()
-            .filter(|v| v.is_finite())
+        let mut all = plan.published.iter();
+        // A folder of an older headroom has older names.
+        let own = all.find(|(name, _)| MetricKey::parse_in_team(team, name).as_ref() == Ok(key));
+        own.map(|(_, value)| *value).filter(|v| v.is_finite())
     }
 
     /// `default, repeat 1`.
-    #[must_use]
     pub fn label(&self) -> String {
         format!("arm {}, repeat {}", self.summary.arm, self.summary.repeat)
     }

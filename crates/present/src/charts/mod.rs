@@ -4,49 +4,47 @@
 //! draws what the folders do not hold: titles are findings computed from the data.
 //!
 //! - [`material`]: a session and its runs, read once
-//! - [`metrics`], [`names`]: metrics over time and repeats, by their published names and in words
+//! - [`measured`], [`steps`]: a metric over repeats, a number over time
 //! - of every experiment: [`cards_in_use`], [`cost`], [`latency`], [`components`]
 //! - of those whose records carry it: [`bound_over_time`], [`placement`], [`quota`],
 //!   [`placements`], [`lanes`], [`burst`], [`payment`]
 //! - of several sessions: [`trend`]
 //! - of simulated comparisons: [`power`]
-//! - how they are drawn: [`theme`], [`text`], [`scale`], [`words`], [`pen`], [`panel`], [`grid`], [`canvas`]
+//! - how they are drawn: [`theme`], [`scale`], [`words`], [`pen`], [`panel`], [`grid`], [`canvas`]
 
-pub mod bars;
-pub mod bound_over_time;
-pub mod burst;
-pub mod canvas;
-pub mod cards_in_use;
-pub mod components;
-mod components_data;
-pub mod cost;
-pub mod grid;
-pub mod lanes;
-mod lanes_data;
-pub mod latency;
-pub mod material;
-pub mod metrics;
-pub mod names;
-pub mod panel;
-pub mod payment;
-pub mod pen;
-pub mod placement;
-pub mod placements;
+mod bars;
+mod bound_over_time;
+mod burst;
+mod canvas;
+mod cards_in_use;
+mod components;
+mod cost;
+mod grid;
+mod lanes;
+mod latency;
+mod material;
+mod measured;
+mod panel;
+mod payment;
+mod pen;
+mod placement;
+mod placements;
 pub mod power;
-pub mod quota;
-pub mod scale;
-pub mod text;
-pub mod theme;
-pub mod trend;
-mod trend_data;
-pub mod words;
+mod quota;
+mod scale;
+mod steps;
+pub(crate) mod theme;
+mod trend;
+mod words;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use canvas::Chart;
-pub use material::Material;
+pub(crate) use canvas::Chart;
+pub(crate) use material::{Material, RunMaterial};
+pub(crate) use measured::Measured;
+pub(crate) use payment::bills;
 pub use pen::DrawError;
 
 use results::run_folder::ReadError;
@@ -84,8 +82,7 @@ pub enum PlotError {
 }
 
 /// The charts of one session, as far as its records carry them.
-#[must_use]
-pub fn charts(material: &Material) -> Vec<Box<dyn Chart>> {
+pub(crate) fn charts(material: &Material) -> Vec<Box<dyn Chart>> {
     let mut all: Vec<Box<dyn Chart>> = Vec::new();
     add(&mut all, cards_in_use::CardsInUse::of(material));
     add(&mut all, cost::Cost::of(material));
@@ -102,8 +99,7 @@ pub fn charts(material: &Material) -> Vec<Box<dyn Chart>> {
 }
 
 /// The charts over several sessions with their experiment: one for each that has more than one of `materials`.
-#[must_use]
-pub fn trends(materials: &[Material]) -> Vec<(String, Box<dyn Chart>)> {
+pub(crate) fn trends(materials: &[Material]) -> Vec<(String, Box<dyn Chart>)> {
     let mut experiments: Vec<&str> = materials
         .iter()
         .map(|m| m.session.summary.experiment.as_str())

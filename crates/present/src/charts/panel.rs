@@ -29,7 +29,6 @@ pub const NAME: i32 = 36;
 
 impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     /// Axes whose inner rectangle is `left..right` × `top..bottom`.
-    #[must_use]
     pub fn new(
         area: &'a Area<DB>,
         (left, right): (i32, i32),
@@ -49,9 +48,6 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     }
 
     /// Draws grid, labels and, above, the panel's `title` in bold and, where there is room, what the y axis counts.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn axes(&self, title: &str, y_name: &str) -> Drawn {
         for (value, label) in self.y.ticks() {
             let y = self.py(*value);
@@ -83,9 +79,6 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     }
 
     /// Draws the x axis; with `labels` also its ticks' labels and below them its `name`.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn x_axis(&self, name: &str, labels: bool) -> Drawn {
         line(
             self.area,
@@ -125,7 +118,6 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     }
 
     /// Where a pair of values lies.
-    #[must_use]
     pub fn at(&self, x: f64, y: f64) -> (i32, i32) {
         (self.px(x), self.py(y))
     }
@@ -141,17 +133,11 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     }
 
     /// Fills from zero up to `height` between two x values.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn block(&self, from: f64, to: f64, height: f64, colour: RGBColor) -> Drawn {
         bar(self.area, self.at(from, height), self.at(to, 0.0), colour)
     }
 
     /// Fills below a series of steps, each `(x, y)` holding until the next.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn fill_steps(&self, steps: &[(f64, f64)], colour: RGBColor) -> Drawn {
         let mut path = self.steps(steps);
         if let (Some(first), Some(last)) = (path.first().copied(), path.last().copied()) {
@@ -163,9 +149,6 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     }
 
     /// Draws a series of steps as a line.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn line_steps(&self, steps: &[(f64, f64)], mark: Mark, colour: RGBColor) -> Drawn {
         let path = self.steps(steps);
         if path.len() < 2 {
@@ -175,18 +158,12 @@ impl<'a, DB: DrawingBackend> Panel<'a, DB> {
     }
 
     /// Draws a line through points.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn line(&self, points: &[(f64, f64)], mark: Mark, colour: RGBColor) -> Drawn {
         let path: Vec<_> = points.iter().map(|(x, y)| self.at(*x, *y)).collect();
         line(self.area, &path, mark, colour, 4)
     }
 
     /// Draws an upright line at `x` from bottom to top.
-    ///
-    /// # Errors
-    /// If the backend fails.
     pub fn upright(&self, x: f64, mark: Mark, colour: RGBColor) -> Drawn {
         let x = self.px(x);
         line(

@@ -6,8 +6,8 @@ use super::bars::{Bars, STEP};
 use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
 use super::pen::{Area, Drawn, Mark};
-use super::text::{count, short, whole};
 use super::theme::wash;
+use crate::text::{count, short, whole};
 use results::judge;
 use results::run_folder::{Bill, Eviction};
 
@@ -34,7 +34,6 @@ struct Arm {
 }
 
 /// What each team of a run paid, in display order. From the records: an older headroom kept no bills.
-#[must_use]
 pub fn bills(run: &RunMaterial) -> Vec<(&str, Bill)> {
     let end_secs = run.summary.observed_secs;
     let (zero, decisions) = match run.clock_started() {
@@ -51,7 +50,6 @@ pub fn bills(run: &RunMaterial) -> Vec<(&str, Bill)> {
 
 impl Payment {
     /// A chart, if any work was evicted.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let mut room = ROWS;
         let mut arms = Vec::new();
@@ -131,9 +129,8 @@ impl Sketch for Payment {
 
     fn note(&self) -> String {
         format!(
-            "In the team's colour, card-seconds: cards × time from running to evicted, and from evicted to bound again (or \
-             to the observation's end); one run of each arm. A task evicted twice counts as two evictions, also where it had no \
-             machine yet. {}",
+            "Card-seconds, in the team's colour: from running to evicted, and from evicted to bound again or to the end of \
+             the observation; one run of each arm. A task evicted twice counts twice, with or without a machine. {}",
             self.origin
         )
     }

@@ -49,9 +49,6 @@ pub enum Mark {
 }
 
 /// Fills a rectangle.
-///
-/// # Errors
-/// If the backend fails.
 pub fn bar<DB: DrawingBackend>(
     area: &Area<DB>,
     from: (i32, i32),
@@ -62,9 +59,6 @@ pub fn bar<DB: DrawingBackend>(
 }
 
 /// Draws a line through `points`, unbroken, broken or dotted as `mark` says.
-///
-/// # Errors
-/// If the backend fails.
 pub fn line<DB: DrawingBackend>(
     area: &Area<DB>,
     points: &[(i32, i32)],
@@ -130,9 +124,6 @@ fn dashes(points: &[(i32, i32)], on: f64, off: f64) -> Vec<Vec<(i32, i32)>> {
 }
 
 /// Draws a mark that stands at a point.
-///
-/// # Errors
-/// If the backend fails.
 pub fn spot<DB: DrawingBackend>(
     area: &Area<DB>,
     (x, y): (i32, i32),

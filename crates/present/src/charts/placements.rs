@@ -1,4 +1,4 @@
-//! Every whole-machine request of every run by where it placed, a row an arm: how often clearing goes wrong, and how sure
+//! Every whole-machine request of every run by where it was placed, a row an arm: how often clearing goes wrong, and how sure
 //! that is.
 
 use plotters::prelude::*;
@@ -6,9 +6,10 @@ use plotters::prelude::*;
 use super::canvas::{Key, Sketch};
 use super::material::Material;
 use super::pen::{Area, Drawn, Mark, bar, spot};
-use super::text::{count, percent, short};
 use super::theme::{GRID, INK, SOFT, TEXT, WRONG, width};
 use super::words::{Words, write};
+use crate::text::{count, percent, short};
+use plan::metric::{Metric, MetricKey};
 use results::run_folder::{Placed, Placements};
 
 /// The most arms, and runs of an arm, that one picture shows.
@@ -34,30 +35,29 @@ pub struct PlacedWhere {
 struct Arm {
     name: String,
     all: Placements,
-    /// Published share that placed right.
+    /// Published share that was placed on the machine cleared for it.
     published: Option<f64>,
-    /// Of each run, where its requests placed.
+    /// Of each run, where its requests were placed.
     runs: Vec<Vec<Placed>>,
 }
 
 impl PlacedWhere {
     /// A chart, if machines were cleared for requests.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let summary = &material.session.summary;
         let arms = summary.arms.iter().filter_map(|arm| {
             let runs = summary.runs.iter().filter(|r| r.arm == arm.name);
             let placed = runs.map(|r| r.placements.iter().map(|l| l.placed).collect());
-            let published = |name: &str| {
-                let ends = format!(".{name}");
-                let found = arm.published.iter().find(|(key, _)| key.ends_with(&ends));
+            let published = |metric: Metric| {
+                let of = |name: &str| name.parse().is_ok_and(|k: MetricKey| k.metric == metric);
+                let found = arm.published.iter().find(|(name, _)| of(name));
                 found.map(|(_, share)| *share)
             };
             Some(Arm {
                 name: arm.name.clone(),
                 all: arm.placements.clone()?,
-                published: published("placed_right_share")
-                    .or_else(|| published("placed_elsewhere_share").map(|share| 1.0 - share)),
+                published: published(Metric::PlacedRightShare)
+                    .or_else(|| published(Metric::PlacedElsewhereShare).map(|share| 1.0 - share)),
                 runs: placed.take(RUNS).collect(),
             })
         });
@@ -95,7 +95,10 @@ impl Arm {
         let right = self.all.right;
         let (low, high) = (percent(right.low), percent(right.high));
         let low = low.trim_end_matches(" %");
-        format!("{} of {} right ({low} to {high})", right.count, right.of)
+        format!(
+            "{} of {} on their machine ({low} to {high})",
+            right.count, right.of
+        )
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>, top: i32) -> Drawn {
@@ -182,7 +185,7 @@ impl Sketch for PlacedWhere {
                 "on one that was not empty, or cleared for another",
             ),
             (Placed::Never, "nowhere"),
-            (Placed::Free, "on another one that fell empty first"),
+            (Placed::Free, "on another one that had become empty"),
             (Placed::Unaided, "found a free machine"),
         ];
         let used = keys.into_iter().filter(|(l, _)| all().any(|a| a == l));
@@ -204,8 +207,8 @@ impl Sketch for PlacedWhere {
             n => format!(" {} not shown.", count(n, "more run")),
         };
         format!(
-            "A square is a whole-machine request, a block of them a run. In brackets the exact 95 % interval (Clopper and \
-             Pearson) of the share that placed right, of those that a machine was cleared for.{more} {}",
+            "A square is a whole-machine request, a block is a run. In brackets: the exact 95 % interval (Clopper and \
+             Pearson) of the share placed on the machine cleared for it.{more} {}",
             self.origin
         )
     }
@@ -231,7 +234,7 @@ mod tests {
     use results::run_folder::Share;
 
     #[test]
-    fn the_title_counts_requests_by_where_they_placed() {
+    fn the_title_counts_requests_by_where_they_were_placed() {
         let share = |count| Share {
             count,
             of: 50,

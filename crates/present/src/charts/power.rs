@@ -9,12 +9,11 @@ use plotters::prelude::*;
 use super::PlotError;
 use super::canvas::{Key, Sketch};
 use super::grid;
-use super::names::{in_full, words};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, spot};
 use super::scale::Scale;
-use super::text::{short, whole};
 use super::theme::{INK, Teams, WRONG};
+use crate::text::{short, whole};
 use compare::power::{Detection, Power, Shape};
 
 /// The most metrics that one picture shows.
@@ -35,9 +34,9 @@ pub fn draw(power: &Power, out: &Path) -> Result<[PathBuf; 2], PlotError> {
 }
 
 /// A metric's name as short as a panel is wide; which team it is of, the picture's title or note can say.
-fn title(metric: &str) -> String {
-    let rest = metric.split_once('.').map_or(metric, |(_, rest)| rest);
-    short(&words(rest).replace("submit → ", ""), 28)
+fn title(metric: &MetricKey) -> String {
+    let words = metric.class_name().into_iter().chain([metric.row().name]);
+    short(&words.collect::<Vec<_>>().join(" "), 28)
 }
 
 fn name(shape: &Shape) -> String {
@@ -72,7 +71,7 @@ fn found(power: &Power) -> Option<String> {
     let each: Vec<String> = each.collect();
     Some(format!(
         "{} worse by {effect} % is found in {}; ",
-        in_full(&metric.to_string()),
+        metric.words(),
         each.join(", ")
     ))
 }
@@ -137,7 +136,7 @@ impl Sketch for PowerChart<'_> {
             .iter()
             .map(|s| Key::new(Mark::Line, colours.colour(&name(s)), name(s)))
             .collect();
-        keys.push(Key::new(Mark::Dash, WRONG, "limit of the metric"));
+        keys.push(Key::new(Mark::Dash, WRONG, "threshold of the metric"));
         keys.push(Key::new(Mark::Dots, INK, "false alarms allowed"));
         keys
     }
@@ -145,8 +144,8 @@ impl Sketch for PowerChart<'_> {
     fn note(&self) -> String {
         let power = self.0;
         format!(
-            "{} simulated comparisons a point, their noise drawn from {} real runs of {} that differ by chance alone, on {}. \
-             Baseline + new runs; one metric made worse, all others left alone.",
+            "{} simulated comparisons a point, drawn from {} real runs of {} that differ by chance alone, on {}. \
+             Baseline + new runs; one metric is made worse, all others are left as they are.",
             whole(f64::from(power.draws)),
             power.runs,
             power.experiment,
@@ -175,7 +174,7 @@ impl Sketch for PowerChart<'_> {
                 Scale::named(&labels),
                 Scale::exact(100.0),
             );
-            panel.axes(&title(&metric.to_string()), "")?;
+            panel.axes(&title(metric), "")?;
             panel.x_axis(
                 if grid::is_last_row(i, n) {
                     "worse by, %"
@@ -187,13 +186,13 @@ impl Sketch for PowerChart<'_> {
             let allowed = self.0.alpha * 100.0;
             let ends = (0.5, effects.len() as f64 + 0.5);
             panel.line(&[(ends.0, allowed), (ends.1, allowed)], Mark::Dots, INK)?;
-            let limit = self
+            let threshold = self
                 .0
                 .metrics
                 .iter()
                 .find(|m| m.metric == **metric)
                 .and_then(|m| m.threshold_percent);
-            if let Some(at) = limit.and_then(|l| place(&effects, l)) {
+            if let Some(at) = threshold.and_then(|t| place(&effects, t)) {
                 panel.upright(at, Mark::Dash, WRONG)?;
             }
             for (shape, detection) in curves {
@@ -217,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_lies_between_the_changes_around_it() {
+    fn a_threshold_lies_between_the_changes_around_it() {
         let effects = [1.0, 2.0, 5.0];
         assert_eq!(place(&effects, 1.0), Some(1.0));
         assert_eq!(place(&effects, 2.0), Some(2.0));

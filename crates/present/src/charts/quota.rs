@@ -5,12 +5,12 @@ use plotters::prelude::*;
 use super::canvas::{Key, Sketch};
 use super::grid;
 use super::material::{Material, RunMaterial};
-use super::metrics::admitted_over_time;
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use super::text::{short, whole};
+use super::steps::admitted_over_time;
 use super::theme::WRONG;
+use crate::text::{short, whole};
 use plan::QuotaUnit;
 
 /// The most arms that one picture shows.
@@ -36,7 +36,6 @@ struct Arm {
 
 impl Quota {
     /// A chart, if a quota of the session counts anything but cards.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown();
         let unit = |r: &&RunMaterial| r.run.info.plan.kueue.quota_unit != QuotaUnit::Cards;
@@ -92,7 +91,7 @@ fn finding(arms: &[Arm]) -> String {
         .map(|a| format!("{} {}", a.name, whole(a.most())))
         .collect();
     format!(
-        "A quota of {} cards let through at once, by what it counts: {}",
+        "Cards admitted at once under a quota of {} cards, by quota unit: {}",
         whole(quota),
         each.join(", ")
     )
@@ -189,7 +188,7 @@ mod tests {
         };
         assert_eq!(
             finding(&[arm("memory", 24.0), arm("cards", 8.0)]),
-            "A quota of 10 cards let through at once, by what it counts: memory 24, cards 8"
+            "Cards admitted at once under a quota of 10 cards, by quota unit: memory 24, cards 8"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Axes: from values to a share of the axis's length, with ticks. Any finite or infinite value is safe to ask for.
 
-use super::text::whole;
+use crate::text::whole;
 
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,6 @@ const LOG_SECS: (f64, f64) = (1e-3, 1e6);
 
 impl Scale {
     /// From 0 to `high` or a little more, so that the last tick is a round number.
-    #[must_use]
     pub fn linear(high: f64) -> Self {
         let high = if high.is_finite() {
             high.clamp(1e-3, LARGEST)
@@ -53,7 +52,6 @@ impl Scale {
     }
 
     /// From about `low` to about `high` with room around them: for metrics of which the changes matter, not the size.
-    #[must_use]
     pub fn between(low: f64, high: f64) -> Self {
         let inside = |v: f64| {
             if v.is_finite() {
@@ -82,7 +80,6 @@ impl Scale {
     }
 
     /// The numbers from 1 to `n`, with half a step of room at both ends.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)] // counts far below 2^52
     pub fn numbers(n: usize) -> Self {
         let every = n.div_ceil(8).max(1);
@@ -98,7 +95,6 @@ impl Scale {
     }
 
     /// As [`Scale::numbers`], with a label at each number.
-    #[must_use]
     pub fn named(labels: &[String]) -> Self {
         Self {
             ticks: (1_u32..)
@@ -110,7 +106,6 @@ impl Scale {
     }
 
     /// From 0 to exactly `high`, with ticks at round numbers up to it.
-    #[must_use]
     pub fn exact(high: f64) -> Self {
         let mut scale = Self::linear(high);
         let high = if high.is_finite() {
@@ -124,7 +119,6 @@ impl Scale {
     }
 
     /// Seconds by their logarithm, in whole decades that hold all of `values`.
-    #[must_use]
     pub fn log_secs(values: impl IntoIterator<Item = f64>) -> Self {
         let inside = values
             .into_iter()
@@ -156,7 +150,6 @@ impl Scale {
 
     /// Percentiles of `samples` values, as far as they can tell one from the next; where there is little room, with `few`
     /// ticks.
-    #[must_use]
     #[allow(clippy::cast_precision_loss)] // counts far below 2^52
     pub fn percentiles(samples: usize, few: bool) -> Self {
         let last = 1.0 - 1.0 / (samples.clamp(10, 1_000_000) as f64);
@@ -182,7 +175,6 @@ impl Scale {
     }
 
     /// Where `value` lies: 0 at the low end, 1 at the high one; what lies beyond an end is on it.
-    #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         let place = |v: f64| match self.kind {
             Kind::Linear => v,
@@ -199,7 +191,6 @@ impl Scale {
     }
 
     /// Its ticks: value and label.
-    #[must_use]
     pub fn ticks(&self) -> &[(f64, String)] {
         &self.ticks
     }

@@ -89,7 +89,6 @@ impl Teams {
     }
 
     /// The colour of `team`; ink for one that the picture does not know.
-    #[must_use]
     pub fn colour(&self, team: &str) -> RGBColor {
         self.0
             .iter()
@@ -99,14 +98,12 @@ impl Teams {
 }
 
 /// A colour as thin as a wash on paper (opaque, so that it looks the same over anything).
-#[must_use]
 pub fn wash(colour: RGBColor) -> RGBColor {
     let thin = |c: u8| 255 - (255 - c) / 4;
     RGBColor(thin(colour.0), thin(colour.1), thin(colour.2))
 }
 
 /// `#rrggbb`.
-#[must_use]
 pub fn hex(colour: RGBColor) -> String {
     let (r, g, b) = colour.to_backend_color().rgb;
     format!("#{r:02X}{g:02X}{b:02X}")
@@ -118,7 +115,6 @@ const FONT: &str = "DejaVu Sans, Verdana, sans-serif";
 static REGISTER: Once = Once::new();
 
 /// The embedded font, so that no machine needs fonts of its own.
-#[must_use]
 pub fn font(size: f64, bold: bool) -> FontDesc<'static> {
     REGISTER.call_once(|| {
         // Both can only fail on bytes that are no font, which a test would find: no picture would hold any text.
@@ -134,7 +130,6 @@ pub fn font(size: f64, bold: bool) -> FontDesc<'static> {
 }
 
 /// Width of `text` in the picture's units.
-#[must_use]
 pub fn width(text: &str, size: f64, bold: bool) -> i32 {
     font(size, bold)
         .box_size(text)

@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::tables::{ArmTable, Row, measured};
+use super::tables::{ArmTable, Row, in_words};
 use crate::charts::Material;
-use crate::charts::names::{Unit, words};
 use plan::expect::Published;
 use plan::{self, Experiment};
 
@@ -33,14 +32,12 @@ pub struct Told {
 }
 
 /// The experiment of that name that comes along with headroom.
-#[must_use]
 pub fn experiment(name: &str) -> Option<Experiment> {
     // Not `load`: a summary's text must never make this read a file.
     plan::embedded().find(|known| known.name == name)
 }
 
 /// Whether anything was published of a session's experiment. What one of its own claims was published nowhere.
-#[must_use]
 pub fn was_published(material: &Material) -> bool {
     let summary = &material.session.summary;
     let here = summary.arms.iter().any(|arm| !arm.published.is_empty());
@@ -49,7 +46,6 @@ pub fn was_published(material: &Material) -> bool {
 
 /// Tables of what was published of a session's experiment and stands in none of its own `tables`: arms and teams that did
 /// not run, or ran at a size or compression for which nothing was published.
-#[must_use]
 pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
     let summary = &material.session.summary;
     let Some(experiment) = experiment(&summary.experiment) else {
@@ -57,12 +53,12 @@ pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
     };
     let ran = material.arms();
     let stands = |p: &Published| {
-        let (team, metric, value) = words_of(p);
+        let key = p.key();
         let mut rows = tables
             .iter()
             .filter(|t| p.arm.as_ref().is_none_or(|arm| *arm == t.arm))
             .flat_map(|t| &t.published);
-        rows.any(|r| r.team == team && r.metric == metric && r.published.as_ref() == Some(&value))
+        rows.any(|r| r.key == key && r.value == Some(p.value))
     };
     let mut missing: Vec<ArmTable> = Vec::new();
     for published in experiment.expect.published.iter().filter(|p| !stands(p)) {
@@ -100,7 +96,6 @@ pub fn missing(material: &Material, tables: &[ArmTable]) -> Vec<ArmTable> {
 }
 
 /// The experiments of which `materials` hold no session.
-#[must_use]
 pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
     let here: BTreeSet<&str> = materials
         .iter()
@@ -127,30 +122,20 @@ pub fn elsewhere(materials: &[Material]) -> Vec<Told> {
 
 /// What was measured where nothing was published for the size or the compression that ran.
 fn at_another_size(material: &Material, published: &Published) -> String {
-    let key = published.key().in_team();
     let arm = published
         .arm
         .as_deref()
         .or(material.arms().first().copied());
-    let measured = arm.and_then(|arm| measured(material, arm, &published.tenant, &key));
+    let measured = arm.and_then(|arm| in_words(material, arm, &published.key()));
     let measured = measured.unwrap_or_else(|| "not measured".into());
-    format!("{measured}, at another size or pace")
-}
-
-/// Team, metric and value in words.
-fn words_of(published: &Published) -> (String, String, String) {
-    let key = published.key().in_team();
-    let value = Unit::of(&key).print(published.value);
-    (published.tenant.clone(), words(&key), value)
+    format!("{measured}, at another size or compression")
 }
 
 fn row(published: &Published, measured: &str) -> Row {
-    let (team, metric, value) = words_of(published);
-    Row {
-        team,
-        metric,
-        measured: measured.to_owned(),
-        published: Some(value),
-        ratio: None,
-    }
+    Row::new(
+        published.key(),
+        measured.to_owned(),
+        Some(published.value),
+        None,
+    )
 }

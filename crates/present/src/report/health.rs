@@ -1,8 +1,7 @@
 //! What host and harness measured of themselves, run by run: the raw values beside the warnings that came of them.
 
-use crate::charts::Material;
-use crate::charts::material::RunMaterial;
-use crate::charts::text::percentile;
+use crate::charts::{Material, RunMaterial};
+use crate::text::percentile;
 use results::disturbance::{LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
 
 /// Names of the columns.
@@ -12,13 +11,12 @@ pub const COLUMNS: [&str; 8] = [
     "disk write before, p50 / p99",
     "etcd's log write, p99",
     "watch lag, p99 / longest",
-    "submissions late (latest)",
+    "late submits (worst)",
     "late ticks",
     "watches lost / resumed",
 ];
 
 /// From where on each of them disturbs a run.
-#[must_use]
 pub fn limits() -> [String; 8] {
     [
         "disturbed".into(),
@@ -33,7 +31,6 @@ pub fn limits() -> [String; 8] {
 }
 
 /// A row for each run.
-#[must_use]
 pub fn rows(material: &Material) -> Vec<[String; 8]> {
     material.runs.iter().map(row).collect()
 }

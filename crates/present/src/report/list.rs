@@ -1,12 +1,12 @@
 //! The list of sessions.
 
+use std::cmp::Ordering;
 use std::path::Path;
 
-use comfy_table::{Table, presets};
-
 use super::ReportError;
-use crate::charts::text::{clean, secs, short, to_the_second};
-use results::run_folder::{RunSummary, Session, Summary, sessions};
+use crate::text::{clean, secs, short, table, to_the_second};
+use plan::metric::Phase;
+use results::run_folder::{RunSummary, Session, Summary, TenantSummary, sessions};
 
 /// Lists the sessions that [`sessions::below`] finds in `root`, the latest first: time, experiment, HAMi, disturbed, headline
 /// metric. A folder that can't be read gets a line that says why.
@@ -29,9 +29,7 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
     broken.sort();
     let mut text = String::new();
     if !all.found.is_empty() {
-        let mut table = Table::new();
-        table.load_style(presets::ASCII_MARKDOWN);
-        table.set_header([
+        let header = [
             "folder",
             "started",
             "experiment",
@@ -39,9 +37,9 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
             "runs",
             "disturbed",
             "headline",
-        ]);
-        table.add_rows(all.found.iter().rev().map(|session| row(root, session)));
-        text = table.to_string() + "\n";
+        ];
+        let rows = all.found.iter().rev().map(|session| row(root, session));
+        text = table(&header, 0..0, rows) + "\n";
     }
     for error in broken {
         text.push_str("unreadable: ");
@@ -78,22 +76,42 @@ fn row(root: &Path, Session { dir, summary }: &Session) -> Vec<String> {
     cells.iter().map(|c| short(&clean(c), 70)).collect()
 }
 
-/// Arms that a headline names.
+/// Teams, and arms, that a headline names.
+const TEAMS: usize = 3;
 const ARMS: usize = 3;
 
-/// The first run's makespans; where nothing has an end, where requests placed that machines were cleared for; else how many
-/// requests were bound, of whole machines where there were any.
+/// Of the first arm each team's median makespan; where nothing has an end, where whole machines were placed that machines
+/// were cleared for; else of each arm the median number of requests bound, of whole machines where there were any.
 fn headline(summary: &Summary) -> String {
-    let Some(run) = summary.runs.first() else {
+    let mut arms: Vec<(&str, Vec<&RunSummary>)> = Vec::new();
+    for run in &summary.runs {
+        match arms.iter_mut().find(|(arm, _)| *arm == run.arm) {
+            Some((_, runs)) => runs.push(run),
+            None => arms.push((&run.arm, vec![run])),
+        }
+    }
+    let Some((arm, runs)) = arms.first() else {
         return "no run ended".into();
     };
-    let working = run.tenants.iter().filter(|t| t.submitted > 0);
-    let makespans: Vec<String> = working
-        .filter_map(|t| Some(format!("{} {}", t.name, secs(t.makespan_secs?))))
-        .take(3)
+    let makespan = |team: &TenantSummary| {
+        let teams = runs.iter().flat_map(|run| &run.tenants);
+        let own = teams.filter(|t| t.name == team.name && t.submitted > 0);
+        let median = median(own.filter_map(|t| t.makespan_secs), f64::total_cmp)?;
+        Some(format!("{} {}", team.name, secs(median)))
+    };
+    let makespans: Vec<String> = runs[0]
+        .tenants
+        .iter()
+        .filter_map(makespan)
+        .take(TEAMS)
         .collect();
     if !makespans.is_empty() {
-        return makespans.join(", ");
+        let of = if arms.len() > 1 {
+            format!("{arm}: ")
+        } else {
+            String::new()
+        };
+        return format!("{of}{}", makespans.join(", "));
     }
     let cleared = summary.arms.iter().filter_map(|arm| {
         let right = arm.placements.as_ref()?.right;
@@ -101,18 +119,13 @@ fn headline(summary: &Summary) -> String {
     });
     let cleared: Vec<String> = cleared.take(ARMS).collect();
     if !cleared.is_empty() {
-        return format!("placed right: {}", cleared.join(", "));
-    }
-    let mut first: Vec<&RunSummary> = Vec::new();
-    for run in &summary.runs {
-        if first.iter().all(|r| r.arm != run.arm) {
-            first.push(run);
-        }
+        return format!("on the machine cleared for them: {}", cleared.join(", "));
     }
     let whole = summary.runs.iter().any(|r| bound(r, Some(WHOLE)).1 > 0);
-    let each = first.iter().take(ARMS).map(|run| {
-        let (done, all) = bound(run, whole.then_some(WHOLE));
-        format!("{} {done} of {all}", run.arm)
+    let each = arms.iter().take(ARMS).filter_map(|(arm, runs)| {
+        let all = runs.iter().map(|run| bound(run, whole.then_some(WHOLE)));
+        let (done, all) = median(all, Ord::cmp)?;
+        Some(format!("{arm} {done} of {all}"))
     });
     let what = if whole {
         "whole machines bound"
@@ -122,6 +135,14 @@ fn headline(summary: &Summary) -> String {
     format!("{what}: {}", each.collect::<Vec<_>>().join(", "))
 }
 
+/// The median, of an even number the lower of the two in the middle.
+fn median<T>(values: impl Iterator<Item = T>, order: impl Fn(&T, &T) -> Ordering) -> Option<T> {
+    let mut values: Vec<T> = values.collect();
+    values.sort_by(order);
+    let middle = values.len().checked_sub(1)? / 2;
+    Some(values.swap_remove(middle))
+}
+
 /// The class of requests for all cards of a machine.
 const WHOLE: &str = "whole-machine";
 
@@ -129,7 +150,7 @@ const WHOLE: &str = "whole-machine";
 fn bound(run: &RunSummary, class: Option<&str>) -> (u64, u64) {
     let latency = run.tenants.iter().flat_map(|t| &t.latency);
     let own = latency.filter(|(name, _)| class.is_none_or(|c| c == name.as_str()));
-    let bound = own.filter_map(|(_, phases)| phases.get(&plan::metric::Phase::BindLatency));
+    let bound = own.filter_map(|(_, phases)| phases.get(&Phase::BindLatency));
     bound.fold((0, 0), |(done, all), l| {
         let observed = l.count.saturating_sub(l.censored);
         (done.saturating_add(observed), all.saturating_add(l.count))

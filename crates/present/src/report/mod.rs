@@ -12,18 +12,18 @@
 //! - [`compared`]: a comparison, for the terminal and as Markdown
 //! - [`show`], [`runs`]: a session, and a list of sessions, for the terminal
 
-pub mod article;
+mod article;
 pub mod compared;
 #[cfg(test)]
 mod damage_tests;
-pub mod findings;
-pub mod health;
+mod findings;
+mod health;
 mod list;
-pub mod page;
-pub mod played;
+mod page;
+mod played;
 mod shown;
-pub mod soak;
-pub mod tables;
+mod soak;
+mod tables;
 
 use std::fs;
 use std::io;
@@ -105,20 +105,6 @@ pub fn nightly(
         fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
     }
     fs::write(out_file, html).map_err(|e| io_error(out_file, e))
-}
-
-/// The command line as a shell takes it.
-#[must_use]
-pub fn shell(command: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    let quoted = command.iter().map(|word| {
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    });
-    quoted.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! What was played on the machines of a run and not measured, in words.
 
-use crate::charts::text::secs;
+use crate::text::secs;
 use plan::{DataPlane, DataPlanePlan};
 
 /// `played, not measured: whole-card: image 20 GB pulled in 2.67 s, CUDA 17 ms, …`. Classes that go through the same are
 /// named together.
-#[must_use]
 pub fn played(plan: &DataPlanePlan) -> String {
     let mut all: Vec<(Vec<&str>, String)> = Vec::new();
     for (class, phases) in &plan.classes {

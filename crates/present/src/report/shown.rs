@@ -3,14 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
-
 use super::findings::findings;
-use super::shell;
 use super::soak::{self, soaked};
 use super::tables::{ArmTable, tables};
 use crate::charts::Material;
-use crate::charts::text::{clean, to_the_second};
+use crate::listing::is_brief;
+use crate::text::{clean, shell, table, to_the_second};
 use results::run_folder::{ReadError, RunSummary};
 
 /// A session in words and tables, for the terminal.
@@ -44,32 +42,28 @@ pub fn show(session: &Path) -> Result<String, ReadError> {
     if let Some(soaked) = soaked(&material) {
         line("");
         soaked.sentences.iter().for_each(|s| line(s));
-        let rows = |columns: &[&str], rows: Vec<&[String]>| match rows.len() {
-            0 => String::new(),
-            _ => plain_table(columns, &rows),
-        };
-        let hours = soaked.hours.iter().map(<[_; 3]>::as_slice).collect();
-        rows(&soak::HOURS, hours).lines().for_each(&mut line);
-        let restarts = soaked.restarts.iter().map(<[_; 6]>::as_slice).collect();
-        rows(&soak::RESTARTS, restarts).lines().for_each(&mut line);
+        for rows in [
+            table(&soak::HOURS, 0..3, &soaked.hours),
+            table(&soak::RESTARTS, 0..0, &soaked.restarts),
+        ] {
+            rows.lines().for_each(&mut line);
+        }
         if !soaked.note.is_empty() {
             line(&soaked.note);
         }
     }
-    for table in tables(&material) {
-        let runs = if table.runs == 1 {
+    for arm in tables(&material) {
+        let runs = if arm.runs == 1 {
             "1 run".into()
         } else {
-            format!("{} runs, median (range)", table.runs)
+            format!("{} runs, median (range)", arm.runs)
         };
         line("");
-        line(&format!("arm {}: {runs}", table.arm));
-        if let Some(played) = &table.played {
+        line(&format!("arm {}: {runs}", arm.arm));
+        if let Some(played) = &arm.played {
             line(played);
         }
-        for row in text_table(&table).lines() {
-            line(row);
-        }
+        metrics(&arm).lines().for_each(&mut line);
     }
     let warnings =
         warnings(&summary.runs).chain(material.notes.iter().map(|n| format!("note: {n}")));
@@ -79,31 +73,23 @@ pub fn show(session: &Path) -> Result<String, ReadError> {
     Ok(text)
 }
 
-fn plain_table(columns: &[&str], rows: &[&[String]]) -> String {
-    let mut text = Table::new();
-    text.load_style(presets::ASCII_MARKDOWN);
-    text.set_header(columns);
-    for row in rows {
-        text.add_row(row.iter().map(|cell| clean(cell)));
-    }
-    text.to_string()
-}
-
-fn text_table(table: &ArmTable) -> String {
-    let mut text = Table::new();
-    text.load_style(presets::ASCII_MARKDOWN);
-    text.set_header(["team", "metric", "measured", "published", "÷ published"]);
-    for row in &table.all {
-        let right = |s: &str| Cell::new(clean(s)).set_alignment(CellAlignment::Right);
-        text.add_row([
-            Cell::new(clean(&row.team)),
-            Cell::new(clean(&row.metric)),
-            right(&row.measured),
-            right(row.published.as_deref().unwrap_or("-")),
-            right(row.ratio.as_deref().unwrap_or("-")),
-        ]);
-    }
-    text.to_string()
+/// What a terminal has room for, and all that was published.
+fn metrics(arm: &ArmTable) -> String {
+    let rows = arm.all.iter();
+    let rows = rows.filter(|row| row.value.is_some() || is_brief(row.key.metric));
+    let cells = rows.map(|row| {
+        let or_none = |text: &'_ Option<String>| text.clone().unwrap_or_else(|| "-".into());
+        let (published, ratio) = (or_none(&row.published), or_none(&row.ratio));
+        [
+            row.of.clone(),
+            row.metric.clone(),
+            row.measured.clone(),
+            published,
+            ratio,
+        ]
+    });
+    let header = ["of", "metric", "measured", "published", "÷ published"];
+    table(&header, 2..5, cells)
 }
 
 fn warnings(runs: &[RunSummary]) -> impl Iterator<Item = String> {

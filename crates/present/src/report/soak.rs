@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::charts::Material;
-use crate::charts::text::{clean, count};
 use crate::tables::soak;
+use crate::text::{clean, count};
 use plan;
 use results::run_folder::RestartRow;
 
@@ -31,7 +31,6 @@ pub struct Soaked {
 }
 
 /// What a session's soak came to; `None` for a session that was none.
-#[must_use]
 pub fn soaked(material: &Material) -> Option<Soaked> {
     let summary = &material.session.summary;
     let soak = summary.soak.as_ref()?;

@@ -2,10 +2,10 @@
 //!
 //! - [`table`], [`verdicts`]: a run, and a session
 //! - [`page`]: several sessions
-//! - [`bill`]: rows about what room and stalls cost
+//! - [`events`]: restarts, stalls and requests that found no place
 //! - [`soak`]: what restarted over the hours of a session that goes on for a set time
 
-mod bill;
+mod events;
 pub mod page;
 pub mod soak;
 pub mod table;

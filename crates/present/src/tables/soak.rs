@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use crate::text::table;
 use results::judge;
 use results::run_folder::{RunSummary, Soak};
 
@@ -17,13 +17,7 @@ pub fn text(soak: &Soak, runs: &[RunSummary], published: Option<f64>) -> String 
         let _ = writeln!(text, "{sentence}");
     }
     if soak.restarts_per_hour.is_some() && soak.hours.len() > 1 {
-        let mut table = Table::new();
-        table.load_style(presets::ASCII_MARKDOWN);
-        table.set_header(HOURS);
-        for row in hours(soak) {
-            table.add_row(row.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
-        }
-        let _ = writeln!(text, "{table}");
+        let _ = writeln!(text, "{}", table(&HOURS, 0..3, hours(soak)));
     }
     text
 }

@@ -1,19 +1,21 @@
-//! The table that ends a session: what each regime took and cost, beside what was published.
+//! The table that ends a run: what each team's work took and cost, beside what was published.
 //!
-//! Pure: from a [`Summary`] and the plans of its runs to text.
+//! Pure: from a [`Summary`], a run's metrics and its plan to text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use super::events;
+use crate::listing::{components, is_brief, is_worth, of_components, of_run, of_team};
+use crate::text::{amount, name, number, out_of, table};
+use plan::Plan;
+use plan::metric::{Metric, MetricKey, Row, Unit};
+use results::metrics::{Amount, Values};
+use results::run_folder::{RunSummary, Summary};
 
-use super::bill;
-use plan::metric::Phase;
-use plan::{Plan, TenantPlan};
-use results::run_folder::{Latency, Percentile, RunSummary, Summary, TenantSummary};
-
-/// Renders one run of a session: what it is, the table, what restarted, what disturbed it. `plan` is the run's own.
+/// Renders one run of a session: what it is, its metrics, what restarted, what disturbed it. `plan` is the run's own.
 #[must_use]
-pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
+pub fn run_table(run: &RunSummary, metrics: &Values, plan: &Plan, session: &Summary) -> String {
     let mut text = format!(
         "{} / {}, repeat {}, compression {}{}\nHAMi: {}\n",
         session.experiment,
@@ -27,8 +29,16 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
         let by = data_plane.compressed_by;
         let _ = writeln!(text, "data plane: played, its seconds divided by {by}");
     }
-    text += &teams_table(run, plan);
-    let _ = writeln!(text, "\nrestarts: {}", bill::restarts(run));
+    let of_run = of_run().filter(|key| is_brief(key.metric));
+    let of_run = of_run.filter_map(|key| Some([name(&key), shown(metrics, &key)?]));
+    for table in [
+        teams(run, metrics, plan),
+        of_components_table(run, metrics),
+        table(&["run", ""], 1..2, of_run),
+    ] {
+        let _ = writeln!(text, "{table}\n");
+    }
+    let _ = writeln!(text, "restarts: {}", events::restarts(run));
     if let Some(lag) = run.accuracy.watch_lag_ms {
         let _ = writeln!(
             text,
@@ -42,10 +52,8 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
             run.harness.max_submit_lateness_ms,
         );
     }
-    text += &bill::idle(run, plan);
-    text += &bill::stalls(run);
-    text += &calls(run);
-    text += &bill::unplaced(run);
+    text += &events::stalls(run);
+    text += &events::unplaced(run);
     for disturbance in &run.disturbed {
         let _ = writeln!(
             text,
@@ -56,218 +64,136 @@ pub fn run_table(run: &RunSummary, plan: &Plan, session: &Summary) -> String {
     text
 }
 
-fn teams_table(run: &RunSummary, plan: &Plan) -> String {
-    let tenants: Vec<&TenantSummary> = run.tenants.iter().filter(|t| t.submitted > 0).collect();
-    let dedicated = tenants
-        .iter()
-        .find(|t| t.name == "dedicated")
-        .and_then(|t| t.makespan_secs);
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    let mut header = vec![Cell::new("")];
-    header.extend(
-        tenants
-            .iter()
-            .map(|t| Cell::new(&t.name).set_alignment(CellAlignment::Right)),
-    );
-    table.set_header(header);
-    let published = |tenant: &TenantSummary, metric: &str| {
-        plan.tenants
-            .iter()
-            .find(|t| t.name == tenant.name)
-            .and_then(|t| t.published.get(metric).copied())
-    };
-    let mut row = |label: &str, value: &dyn Fn(&TenantSummary) -> String| {
-        let values: Vec<String> = tenants.iter().map(|t| value(t)).collect();
-        if values.iter().any(|v| v != NOTHING) {
-            let mut cells = vec![Cell::new(label)];
-            cells.extend(
-                values
-                    .into_iter()
-                    .map(|v| Cell::new(v).set_alignment(CellAlignment::Right)),
-            );
-            table.add_row(cells);
-        }
-    };
-    row("makespan, s", &|t| secs(t.makespan_secs));
-    row("  published", &|t| beside(t, published(t, "makespan_secs")));
-    row("  ÷ dedicated", &|t| ratio(t.makespan_secs, dedicated));
-    row("  published ÷ dedicated", &|t| {
-        let base = plan.tenants.iter().find(|d| d.name == "dedicated");
-        let base = base.and_then(|d| d.published.get("makespan_secs").copied());
-        dedicated.map_or(NOTHING.into(), |_| {
-            ratio(published(t, "makespan_secs"), base)
-        })
-    });
-    let [ideal, share] = beyond_ideal(plan);
-    row(ideal, &|t| beside(t, t.ideal_secs));
-    row(share, &|t| {
-        secs(
-            t.makespan_secs
-                .zip(t.ideal_secs)
-                .map(|(measured, ideal)| measured - ideal),
-        )
-    });
-    row("card-seconds reserved", &|t| whole(t.card_seconds.reserved));
-    row("  published", &|t| {
-        whole(published(t, "card_seconds_reserved"))
-    });
-    row("card-seconds admitted (quota held)", &|t| {
-        whole(Some(t.card_seconds.admitted))
-    });
-    row("  published", &|t| {
-        whole(published(t, "card_seconds_admitted"))
-    });
-    row("card-seconds bound", &|t| whole(Some(t.card_seconds.bound)));
-    row("card-seconds running", &|t| {
-        whole(Some(t.card_seconds.running))
-    });
-    row("card-seconds at useful work", &|t| {
-        whole(t.card_seconds.useful)
-    });
-    row("  ideal of the timeline", &|t| {
-        whole(Some(t.card_seconds.ideal))
-    });
-    row("card-seconds borrowed / lent", &|t| {
-        format!(
-            "{:.0} / {:.0}",
-            t.card_seconds.borrowed, t.card_seconds.lent
-        )
-    });
-    row("experiments (failed, unfinished)", &|t| {
-        experiments(t, plan)
-    });
-    row("evictions", &|t| t.evictions.to_string());
-    for (label, value) in &bill::ROWS {
-        row(label, &|t| bill::cell(&t.bill, *value));
-    }
-    let mut classes: Vec<&String> = tenants.iter().flat_map(|t| t.latency.keys()).collect();
-    classes.sort();
-    classes.dedup();
-    for class in classes {
-        for (phase, label) in WAITS {
-            let wait = |t: &TenantSummary| t.latency.get(class)?.get(&phase).map(latency);
-            row(&format!("{class}: {label} p50 / p95, s"), &|t| {
-                wait(t).unwrap_or(NOTHING.into())
-            });
-        }
-    }
-    table.to_string()
-}
-
-/// Waits that are shown for each class: phase and label. Those for useful work are there in a run with a data plane only.
-const WAITS: [(Phase, &str); 5] = [
-    (Phase::BindLatency, "bind latency"),
-    (Phase::Useful, "submit → useful work"),
-    (Phase::SchedulingLatency, "scheduling latency"),
-    (Phase::Prepare, "bound → useful work"),
-    (Phase::Stop, "told to stop → cards free"),
-];
-
-/// What the ideal leaves out, and so what is measured beyond it.
-fn beyond_ideal(plan: &Plan) -> [&'static str; 2] {
-    match plan.data_plane {
-        None => ["  ideal (no control plane)", "  control plane's share"],
-        Some(_) => [
-            "  ideal (no control or data plane)",
-            "  control and data plane's share",
-        ],
-    }
-}
-
-fn experiments(team: &TenantSummary, plan: &Plan) -> String {
-    let own = plan.tenants.iter().find(|t| t.name == team.name);
-    let mut groups = own.into_iter().flat_map(TenantPlan::groups);
-    // Work without an end is not left over when the run ends.
-    if groups.any(|group| group.run_secs.is_none()) {
-        format!("{} ({}, endless)", team.submitted, team.failed)
-    } else {
-        format!("{} ({}, {})", team.submitted, team.failed, team.unfinished)
-    }
-}
-
-/// Who spends its client limit on what: API calls per bound pod, and the rate of binds that each limit allows.
-fn calls(run: &RunSummary) -> String {
-    let rate = &run.bind_rate;
-    if rate.ceiling_per_sec.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    let head = [
-        "component",
-        "limit, calls/s",
-        "calls a bound pod",
-        "allows, pods/s",
-        "most of them",
-    ];
-    table.set_header(head);
-    for (component, ceiling) in &rate.ceiling_per_sec {
-        let Some(calls) = run.calls_per_pod.get(component) else {
-            continue;
-        };
-        let total: f64 = calls.values().sum();
-        let mut by_verb: Vec<(&String, &f64)> = calls.iter().collect();
-        by_verb.sort_by(|a, b| b.1.total_cmp(a.1));
-        let most: Vec<String> = by_verb
-            .iter()
-            .take(3)
-            .map(|(verb, n)| format!("{verb} {n:.2}"))
-            .collect();
-        let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-        table.add_row([
-            Cell::new(component),
-            // By definition of the ceiling.
-            number(format!("{:.0}", ceiling * total)),
-            number(format!("{total:.2}")),
-            number(format!("{ceiling:.2}")),
-            Cell::new(most.join(", ")),
-        ]);
-    }
-    let measured = rate
-        .measured_per_sec
-        .map_or(NOTHING.into(), |rate| format!("{rate:.2}"));
-    format!("{table}\nmeasured: {measured} pods/s bound\n")
-}
-
 /// What a cell shows when there is nothing to show.
-pub(super) const NOTHING: &str = "-";
+const NOTHING: &str = "-";
 
-fn secs(value: Option<f64>) -> String {
-    value.map_or(NOTHING.into(), |v| format!("{v:.1}"))
+/// A value in words, if it is worth a line.
+fn shown(metrics: &Values, key: &MetricKey) -> Option<String> {
+    let value = metrics.get(key).copied();
+    if !is_worth(key.metric, value) {
+        return None;
+    }
+    out_of(key, |key| Some(amount(key.row().unit, *metrics.get(key)?)))
 }
 
-/// What stands beside a makespan, where there is one.
-fn beside(team: &TenantSummary, value: Option<f64>) -> String {
-    secs(value.filter(|_| team.makespan_secs.is_some()))
+/// A column for each team, a row for each metric of any, with what is to be read beside it.
+fn teams(run: &RunSummary, metrics: &Values, plan: &Plan) -> String {
+    let teams: Vec<&str> = run
+        .tenants
+        .iter()
+        .filter(|t| t.submitted > 0)
+        .map(|t| t.name.as_str())
+        .collect();
+    let mut classes: Vec<&str> = run
+        .tenants
+        .iter()
+        .flat_map(|t| t.latency.keys().map(String::as_str))
+        .collect();
+    classes.sort_unstable();
+    classes.dedup();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut put = |label: String, cells: Vec<Option<String>>| {
+        if cells.iter().any(Option::is_some) {
+            let cells = cells.into_iter().map(|c| c.unwrap_or(NOTHING.into()));
+            rows.push(std::iter::once(label).chain(cells).collect());
+        }
+    };
+    // Of which team does not matter here: each column has its own.
+    for key in of_team("", classes)
+        .iter()
+        .filter(|key| is_brief(key.metric))
+    {
+        let each = |of: &dyn Fn(&MetricKey) -> Option<String>| -> Vec<Option<String>> {
+            teams
+                .iter()
+                .map(|team| of(&of_team_named(key, team)))
+                .collect()
+        };
+        put(name(key), each(&|key| shown(metrics, key)));
+        let published = |key: &MetricKey| published(plan, key);
+        let unit = key.row().unit;
+        let has = |key: &MetricKey| metrics.contains_key(key);
+        put(
+            "  published".into(),
+            each(&|key| Some(number(unit, published(key).filter(|_| has(key))?))),
+        );
+        if key.metric == Metric::MakespanSecs {
+            let known = |key: &MetricKey| match metrics.get(key) {
+                Some(Amount::Is(secs)) => Some(*secs),
+                _ => None,
+            };
+            let dedicated = MetricKey::team("dedicated", key.metric);
+            let base = known(&dedicated);
+            put("  ÷ dedicated".into(), each(&|key| ratio(known(key), base)));
+            let base = published(&dedicated).filter(|_| base.is_some());
+            put(
+                "  published ÷ dedicated".into(),
+                each(&|key| ratio(published(key), base)),
+            );
+            put(
+                share_of_planes(plan).into(),
+                each(&|key| {
+                    let over = known(key)? - known(&key.with(Metric::IdealSecs))?;
+                    Some(number(Unit::Secs, over))
+                }),
+            );
+        }
+    }
+    let header: Vec<&str> = std::iter::once("").chain(teams.iter().copied()).collect();
+    table(&header, 1..header.len(), rows)
 }
 
-pub(super) fn whole(value: Option<f64>) -> String {
-    value.map_or(NOTHING.into(), |v| format!("{v:.0}"))
+/// The same metric of that team.
+fn of_team_named(key: &MetricKey, team: &str) -> MetricKey {
+    MetricKey::of(team, key.class_name(), key.metric)
 }
 
-fn ratio(value: Option<f64>, base: Option<f64>) -> String {
-    match (value, base) {
-        (Some(value), Some(base)) if base > 0.0 => format!("{:.3}", value / base),
-        _ => NOTHING.into(),
+fn published(plan: &Plan, key: &MetricKey) -> Option<f64> {
+    let team = key.team_name()?;
+    let own = plan.tenants.iter().find(|t| t.name == team)?;
+    own.published.get(&key.in_team()).copied()
+}
+
+/// What is measured beyond the ideal makespan.
+fn share_of_planes(plan: &Plan) -> &'static str {
+    match plan.data_plane {
+        None => "  control plane's share",
+        Some(_) => "  control and data plane's share",
     }
 }
 
-fn latency(latency: &Latency) -> String {
-    let mut text = format!("{} / {}", percentile(latency.p50), percentile(latency.p95));
-    if latency.censored > 0 {
-        text = format!("{text} ({} of {} never)", latency.censored, latency.count);
-    }
-    text
+/// Who spends its client limit on what: the metrics of components, and the most frequent calls.
+fn of_components_table(run: &RunSummary, metrics: &Values) -> String {
+    let columns: Vec<&Row> = of_components().collect();
+    let mut header = vec!["component"];
+    header.extend(columns.iter().map(|row| row.name));
+    header.push("most of its calls");
+    let rows = components(metrics.keys()).into_iter().map(|component| {
+        let value = |row: &&Row| {
+            let value = metrics.get(&MetricKey::component(component, row.metric));
+            value.map_or(NOTHING.into(), |v| amount(row.unit, *v))
+        };
+        let mut cells = vec![component.to_owned()];
+        cells.extend(columns.iter().map(value));
+        cells.push(run.calls_per_pod.get(component).map_or(String::new(), most));
+        cells
+    });
+    let numbers = 1..columns.len() + 1;
+    table(&header, numbers, rows)
 }
 
-/// A percentile as tables print it: `1.52`, `> 90 s`, or `n < 20` when there are too few samples for the 95th.
-pub(super) fn percentile(value: Percentile) -> String {
-    match value {
-        Percentile::Secs(secs) => format!("{secs:.2}"),
-        Percentile::Over { over } => format!("> {over:.0} s"),
-        Percentile::TooFew => "n < 20".into(),
-    }
+/// The three most frequent calls.
+fn most(calls: &BTreeMap<String, f64>) -> String {
+    let mut by_verb: Vec<(&String, &f64)> = calls.iter().collect();
+    by_verb.sort_by(|a, b| b.1.total_cmp(a.1));
+    let most = by_verb.iter().take(3);
+    let most: Vec<String> = most.map(|(verb, n)| format!("{verb} {n:.2}")).collect();
+    most.join(", ")
+}
+
+fn ratio(value: Option<f64>, base: Option<f64>) -> Option<String> {
+    let ratio = value? / base.filter(|base| *base > 0.0)?;
+    Some(format!("{ratio:.3}"))
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::table::{NOTHING, percentile};
+use crate::text::{number, spread_of};
+use plan::metric::MetricKey;
 use results::run_folder::{FailedRun, Summary};
 
 /// Renders what the session's runs say together: for each arm its metrics over the repeats beside those published, and
-/// whether the published shape was seen.
+/// whether the published claims hold.
 #[must_use]
 pub fn verdicts(session: &Summary) -> String {
     let mut text = String::new();
@@ -19,16 +20,18 @@ pub fn verdicts(session: &Summary) -> String {
             if arm.runs == 1 { "" } else { "s" }
         );
         for (name, published) in &arm.published {
-            let measured = arm.metrics.get(name).map_or(NOTHING.into(), |metric| {
-                if arm.runs == 1 {
-                    percentile(metric.median)
-                } else {
-                    let [median, min, max] =
-                        [metric.median, metric.min, metric.max].map(percentile);
-                    format!("{median} ({min} to {max})")
-                }
-            });
-            let _ = writeln!(text, "  {name}: measured {measured}, published {published}");
+            let Ok(key) = name.parse::<MetricKey>() else {
+                continue;
+            };
+            let unit = key.row().unit;
+            let measured = arm.metrics.get(name).and_then(|of| spread_of(unit, of));
+            let measured = measured.unwrap_or_else(|| "nothing".into());
+            let published = number(unit, *published);
+            let _ = writeln!(
+                text,
+                "  {}: measured {measured}, published {published}",
+                key.words()
+            );
         }
         if let Some(placements) = &arm.placements {
             let _ = writeln!(text, "  {}", placements.sentence());
@@ -75,9 +78,13 @@ mod tests {
         let arm = ArmSummary {
             name: "spread".into(),
             runs: 3,
-            metrics: [("small.bound_p95_secs".into(), Spread { median, min, max })].into(),
+            metrics: [(
+                "small.tenth.bind_latency_p95_secs".into(),
+                Spread { median, min, max },
+            )]
+            .into(),
             placements: None,
-            published: [("small.bound_p95_secs".into(), 4.97)].into(),
+            published: [("small.tenth.bind_latency_p95_secs".into(), 4.97)].into(),
             claims_hold: Some(false),
             reason: String::new(),
             claims: vec![Claim {
@@ -94,17 +101,27 @@ mod tests {
         let text = verdicts(&session);
         for part in [
             "arm spread (3 runs)",
-            "small.bound_p95_secs: measured 2.00 (1.50 to 3.00), published 4.97",
+            "small tenth: bind latency, p95: measured 2 s (1.5 s – 3 s), published 4.97 s",
             "NO  small tasks wait (2 is less than 4)",
             "in short: pack them",
             "FAILED arm default, repeat 2 (what it recorded is in default-2): etcd does not answer",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
+        let spread = Spread {
+            median,
+            min: median,
+            max: median,
+        };
+        let metrics = [("small.tenth.bind_latency_p95_secs".into(), spread)].into();
         let one = Summary {
-            arms: vec![ArmSummary { runs: 1, ..arm }],
+            arms: vec![ArmSummary {
+                runs: 1,
+                metrics,
+                ..arm
+            }],
             ..session
         };
-        assert!(verdicts(&one).contains("measured 2.00, published"));
+        assert!(verdicts(&one).contains("measured 2 s, published"));
     }
 }

@@ -13,7 +13,7 @@ use crate::run_folder::{
 };
 use plan::Via;
 
-/// A eviction without an answer may have been carried out up to this long before or after that was written down: the clearer
+/// An eviction without an answer may have been carried out up to this long before or after that was written down: the clearer
 /// gives up after 5 s, and an API server may wait as long again for a webhook.
 const UNANSWERED_SECS: f64 = 10.0;
 
@@ -43,7 +43,7 @@ pub fn evictions(
 ) -> Vec<Eviction> {
     let evicted = decisions.iter().filter(|d| d.event == EVICTED);
     let told: HashSet<&str> = evicted.filter_map(|d| d.victim_uid.as_deref()).collect();
-    // Told, answer unknown: the clearer's only if the task did eviction then.
+    // Told, answer unknown: the clearer's only if the task did end then.
     let heard_of = |attempt: &Attempt| {
         let at = attempt.evicted_secs().or(attempt.released_secs);
         attempt.end == AttemptEnd::Evicted
@@ -77,7 +77,7 @@ pub fn evictions(
 }
 
 /// Attempts whose Workload the clearer gave back to Kueue afterwards, and which therefore it had evicted: it may have died, or
-/// given the clearing up, between telling a task to eviction and writing that down.
+/// given the clearing up, between evicting a task and writing that down.
 fn given_back(record: &Record, decisions: &[Decision], zero: Timestamp) -> HashSet<usize> {
     let own = decisions.iter().filter(|d| {
         let workload = d.workload.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where whole-machine requests placed: the clearer's decisions and the pods' records brought together by request and
+//! Where whole-machine requests were placed: the clearer's decisions and the pods' records brought together by request and
 //! machine, and what that amounts to over an arm's runs.
 
 use jiff::Timestamp;

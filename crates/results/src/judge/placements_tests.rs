@@ -233,7 +233,7 @@ fn one_wrong_placement_in_many_runs_breaks_the_shape() {
         ),
         Some(true)
     );
-    // A request that placed nowhere is no better.
+    // A request that was placed nowhere is no better.
     let stuck = [run("reserve", 4, 0, 1, 20.0)];
     let arms = verdicts("drain-race", &stuck);
     assert_eq!(holds(&arms, "reserve", "every request"), Some(false));
@@ -283,7 +283,7 @@ fn a_race_that_did_not_show_in_few_requests_is_not_refuted() {
         )
     };
     assert_eq!((none_of(11), none_of(12)), (None, Some(false)));
-    // One that placed amiss refutes that all land right, however few there were.
+    // One placed elsewhere refutes that all are on their machine, however few there were.
     let one = [run("reserve", 1, 1, 0, 20.0)];
     assert_eq!(
         holds(&verdicts("drain-race", &one), "reserve", "every request"),

@@ -1,11 +1,11 @@
-//! Where whole-machine requests placed that a machine was cleared for.
+//! Where whole-machine requests were placed that a machine was cleared for.
 
 use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether a request placed where it should.
+/// Whether a request was placed where it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placed {
@@ -47,7 +47,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// From the first clearing's begin to the request being bound, seconds, of one that placed right.
+    /// From the first clearing's begin to the request being bound, seconds, of one placed on the machine cleared for it.
     #[must_use]
     pub fn clearing_secs(&self) -> Option<f64> {
         let (from, to) = self.chosen_secs.zip(self.bound_secs)?;
@@ -69,7 +69,7 @@ pub struct PlacementCounts {
     pub never: u32,
     /// [`Placed::Unaided`]: says nothing about the clearer, and is in no share.
     pub unaided: u32,
-    /// Median time from a clearing's begin to its request being bound, seconds, of those that placed right; of an even
+    /// Median time from a clearing's begin to its request being bound, seconds, of those on the machine cleared for them; of an even
     /// number the lower of the two in the middle.
     pub clearing_p50_secs: Option<f64>,
 }
@@ -181,7 +181,7 @@ impl Placements {
         let elsewhere = self.on_another();
         let percent = |s: Share| format!("{:.0} to {:.0} %", s.low * 100.0, s.high * 100.0);
         let mut text = format!(
-            "{} of {} requests placed on the machine cleared for them (exact 95 % interval {}), {} elsewhere ({}), {} never",
+            "{} of {} requests were placed on the machine cleared for them (exact 95 % interval {}), {} elsewhere ({}), {} never",
             self.right.count,
             self.right.of,
             percent(self.right),

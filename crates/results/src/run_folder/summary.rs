@@ -72,7 +72,7 @@ pub struct ArmSummary {
     pub runs: u32,
     /// Its metrics by name: `<team>.<metric>` or `<team>.<class>.<metric>`.
     pub metrics: BTreeMap<String, Spread>,
-    /// Where whole-machine requests placed that a machine was cleared for, over all runs together; null without any.
+    /// Where whole-machine requests were placed that a machine was cleared for, over all runs together; null without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placements: Option<Placements>,
     /// Published metrics, by the same names.

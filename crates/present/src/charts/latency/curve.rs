@@ -7,11 +7,12 @@ use plotters::prelude::*;
 use super::super::material::{Material, RunMaterial};
 use super::super::panel::Panel;
 use super::super::pen::{Area, Drawn, Mark, spot};
-use super::super::text::percentile;
 use super::super::theme::INK;
-use results::judge::Amount;
+use crate::text::percentile;
+use plan::metric::{Metric, MetricKey, Phase, Stat};
 use results::latency::{Sample, distribution, samples};
-use results::run_folder::{Percentile, Phase};
+use results::metrics::Amount;
+use results::run_folder::Percentile;
 
 /// The most curves that one panel shows.
 const CURVES: usize = 8;
@@ -58,12 +59,10 @@ pub(super) fn curves(material: &Material, run: &RunMaterial) -> Vec<Curve> {
             };
             curve.colour = material.teams.colour(team);
             curve.mark = [Mark::Line, Mark::Dash, Mark::Dots][i % 3];
-            for (share, name) in [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")] {
-                let keys = [
-                    format!("{class}.bind_latency_{name}_secs"),
-                    format!("bind_latency_{name}_secs"),
-                ];
-                let found = keys.iter().find_map(|k| run.published(team, k));
+            for (share, stat) in [(0.5, Stat::P50), (0.95, Stat::P95), (0.99, Stat::P99)] {
+                let metric = Metric::latency(Phase::BindLatency, stat);
+                let key = metric.map(|metric| MetricKey::class(team, &class, metric));
+                let found = key.and_then(|key| run.published(&key));
                 curve.published.extend(found.map(|v| (share, v)));
             }
             curves.push(curve);
@@ -188,7 +187,7 @@ mod tests {
         };
         assert_eq!(
             super::super::finding(60, 120, &super::super::over_arms(&[arm])),
-            "60 of 120 requests never bound. Submit to bound, tenth: p95 > 90 s in each arm"
+            "60 of 120 requests never bound. Bind latency, tenth: p95 > 90 s in each arm"
         );
     }
 }

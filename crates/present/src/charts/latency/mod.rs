@@ -1,9 +1,11 @@
-//! Latency from submit to bound on an axis of percentiles, as HDR histograms are shown: every request, the never bound
+//! Bind latency on an axis of percentiles, as HDR histograms are shown: every request, the never bound
 //! ones too. A panel an arm.
 //!
 //! - [`curve`]: one team's requests of one class
+//! - [`tails`]: the same in a few words
 
 mod curve;
+mod tails;
 
 use plotters::prelude::*;
 
@@ -11,13 +13,14 @@ use self::curve::{Curve, curves};
 use super::canvas::{Key, Sketch};
 use super::grid::{self, Place};
 use super::material::Material;
-use super::metrics::tails;
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use super::text::{count, short};
 use super::theme::INK;
-use results::judge::Amount;
+use crate::text::{count, short};
+use results::metrics::Amount;
+
+pub(super) use tails::tails;
 
 /// The most arms that one picture shows.
 const PANELS: usize = 8;
@@ -42,7 +45,6 @@ struct Arm {
 
 impl BoundLatency {
     /// A chart, if the session has records.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown();
         let arms: Vec<Arm> = shown
@@ -108,7 +110,7 @@ fn finding(never: usize, all: usize, words: &str) -> String {
         0 => String::new(),
         n => format!("{n} of {} never bound. ", count(all as u64, "request")),
     };
-    format!("{never}Submit to bound, {words}")
+    format!("{never}Bind latency, {words}")
 }
 
 impl Sketch for BoundLatency {
@@ -146,8 +148,8 @@ impl Sketch for BoundLatency {
     fn note(&self) -> String {
         let runs = count(self.runs as u64, "run");
         format!(
-            "From the intended submit time, every request of {runs}; percentile p spaced by 1 ÷ (1 − p), time by its \
-             logarithm. {}",
+            "From the intended submit time, every request of {runs}; percentiles p spaced by 1 ÷ (1 − p), time on a log \
+             scale. {}",
             self.origin
         )
     }
@@ -187,7 +189,7 @@ impl Sketch for BoundLatency {
                 y.clone(),
             );
             let title = if n == 1 {
-                "submit → bound".to_owned()
+                "bind latency".to_owned()
             } else {
                 short(&arm.name, 40)
             };

@@ -7,9 +7,9 @@ use plotters::prelude::*;
 use super::super::material::{Material, RunMaterial};
 use super::super::panel::HEAD;
 use super::super::pen::{Area, Drawn, Mark, bar, spot};
-use super::super::text::{count, short};
 use super::super::theme::{GRID, INK, MARGIN, WIDTH, wash};
 use super::super::words::{Words, write};
+use crate::text::{count, short};
 use plan::CARDS_PER_NODE;
 use results::run_folder::Record;
 
@@ -37,7 +37,7 @@ pub(super) struct Arm {
 pub(super) struct Node {
     /// Cards in use by their UUID: colour, and whether only parts of it are.
     pub used: BTreeMap<String, (RGBColor, bool)>,
-    /// Whether a whole machine placed on it by the observation's end.
+    /// Whether a whole machine was placed on it by the observation's end.
     pub placed: bool,
 }
 

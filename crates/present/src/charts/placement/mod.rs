@@ -13,8 +13,8 @@ use self::map::{Arm, arm};
 use super::canvas::{Key, Sketch};
 use super::material::Material;
 use super::pen::{Area, Drawn, Mark};
-use super::text::{count, secs};
 use super::theme::{GRID, INK, wash};
+use crate::text::{count, secs};
 
 /// The most arms that one picture shows.
 const PANELS: usize = 6;
@@ -29,7 +29,6 @@ pub struct Placement {
 
 impl Placement {
     /// A chart, if whole machines were asked for by bare pods or under several arms.
-    #[must_use]
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown().into_iter().take(PANELS);
         let arms: Vec<Arm> = shown.filter_map(|run| arm(material, run)).collect();
@@ -95,7 +94,7 @@ impl Sketch for Placement {
         keys.push(Key::new(
             Mark::Diamond,
             INK,
-            "a whole machine placed here later",
+            "a whole machine was placed here later",
         ));
         keys
     }
@@ -111,7 +110,7 @@ impl Sketch for Placement {
             ),
         };
         format!(
-            "A column is a machine, a square a card, when whole machines were asked for (at {}). Scattered: idle on \
+            "A column is a machine, a square is a card, at {}, when the whole machines were submitted. Scattered: idle on \
              machines in use.{assumed} {}",
             secs(moment),
             self.origin

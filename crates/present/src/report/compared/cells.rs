@@ -1,52 +1,37 @@
 //! A row of a comparison in words.
 
-use crate::charts::names::{Unit, in_full};
-use crate::charts::text::{clean, secs};
+use crate::text::{amount, clean, number, spread};
 use compare::{Row, Verdict};
-use plan::metric::Better;
-use results::judge::Amount;
+use plan::metric::{Better, Unit};
+use results::metrics::Amount;
 use results::run_folder::Percentile;
 
-/// A row in words: metric, baseline, new, change, interval, limit, p, verdict.
-#[must_use]
+/// A row in words: metric, baseline, new, change, interval, threshold, p, verdict.
 pub fn cells(row: &Row) -> [String; 8] {
+    let unit = row.metric.row().unit;
     [
-        in_full(&row.metric.to_string()),
-        value(&row.metric.to_string(), row.base_median, &row.base),
-        value(&row.metric.to_string(), row.new_median, &row.new),
+        row.metric.words(),
+        value(unit, row.base_median, &row.base),
+        value(unit, row.new_median, &row.new),
         change(row),
         interval(row),
-        limit(row),
+        threshold(row),
         row.p_corrected.map_or_else(|| "-".into(), p),
         row.verdict.map_or("", verdict_word).into(),
     ]
     .map(|text| clean(&text))
 }
 
-/// A number in the metric's unit.
-pub(super) fn number(key: &str, v: f64) -> String {
-    match Unit::of(key) {
-        Unit::Count if v.fract() != 0.0 => format!("{v:.2}"),
-        unit => unit.print(v),
-    }
-}
-
 /// The median, with the range where there are several runs.
-fn value(key: &str, median: Percentile, all: &[Percentile]) -> String {
-    let print = |v: Amount| match v {
-        Amount::Is(v) => number(key, v),
-        Amount::Over(v) => format!("> {}", number(key, v)),
-    };
+fn value(unit: Unit, median: Percentile, all: &[Percentile]) -> String {
     let Some(middle) = Amount::of(median) else {
         return "-".into();
     };
     let mut values: Vec<Amount> = all.iter().filter_map(|v| Amount::of(*v)).collect();
     values.sort_by(Amount::order);
     match values[..] {
-        [first, .., last] if first != last => {
-            format!("{} ({} – {})", print(middle), print(first), print(last))
-        }
-        _ => print(middle),
+        [first, .., last] => spread(unit, middle, [first, last]),
+        _ => amount(unit, middle),
     }
 }
 
@@ -54,9 +39,9 @@ fn signed_percent(share: f64) -> String {
     format!("{:+.1} %", share * 100.0)
 }
 
-fn signed(key: &str, v: f64) -> String {
+fn signed(unit: Unit, v: f64) -> String {
     let sign = if v < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", number(key, v.abs()))
+    format!("{sign}{}", number(unit, v.abs()))
 }
 
 /// How the medians differ.
@@ -64,7 +49,7 @@ pub(super) fn change(row: &Row) -> String {
     let text = match (row.change, row.difference) {
         (Some(share), _) => signed_percent(share),
         (None, Some(0.0)) => "0".into(),
-        (None, Some(difference)) => signed(&row.metric.to_string(), difference),
+        (None, Some(difference)) => signed(row.metric.row().unit, difference),
         (None, None) => return "?".into(),
     };
     if row.at_least {
@@ -80,7 +65,7 @@ fn interval(row: &Row) -> String {
             if row.interval.relative {
                 signed_percent(v)
             } else {
-                signed(&row.metric.to_string(), v)
+                signed(row.metric.row().unit, v)
             }
         })
     };
@@ -92,25 +77,27 @@ fn interval(row: &Row) -> String {
     }
 }
 
-pub(super) fn limit(row: &Row) -> String {
+pub(super) fn threshold(row: &Row) -> String {
     let sign = match row.better {
         Some(Better::Lower) => "+",
         Some(Better::Higher) => "−",
         Some(Better::Same) => "±",
         Some(Better::Neither) | None => "",
     };
-    let percent = row.threshold_percent.map(|l| format!("{sign}{l} %"));
-    let absolute = row
-        .threshold
-        .map(|l| match Unit::of(&row.metric.to_string()) {
-            Unit::Secs => format!("{sign}{}", secs(l)),
-            _ => format!("{sign}{l}"),
-        });
-    percent
-        .into_iter()
-        .chain(absolute)
-        .collect::<Vec<_>>()
-        .join(" and ")
+    either(
+        sign,
+        row.threshold_percent,
+        row.threshold,
+        row.metric.row().unit,
+    )
+}
+
+/// A threshold in per cent, in the metric's unit, or both.
+pub(super) fn either(sign: &str, percent: Option<f64>, own: Option<f64>, unit: Unit) -> String {
+    let percent = percent.map(|t| format!("{sign}{t} %"));
+    let own = own.map(|t| format!("{sign}{}", number(unit, t)));
+    let both: Vec<String> = percent.into_iter().chain(own).collect();
+    both.join(" and ")
 }
 
 pub(super) fn p(value: f64) -> String {
@@ -125,8 +112,8 @@ fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Regression => "REGRESSION",
         Verdict::Better => "better",
-        Verdict::Within => "within the limit",
-        Verdict::Unclear => "over the limit, may be chance",
+        Verdict::Within => "within the threshold",
+        Verdict::Unclear => "beyond the threshold, may be chance",
         Verdict::TooFewRuns => "too few runs",
         Verdict::NotMeasured => "not measured",
         Verdict::NoVerdict => "no verdict",

@@ -3,16 +3,13 @@
 mod cells;
 mod power;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
-
-use crate::charts::names::in_full;
-use crate::charts::text::{clean, count};
+use crate::text::{self, clean, count};
 use compare::rank::{self, MOST_EXACT};
 use compare::verdict::runs_needed;
 use compare::{Comparison, Outcome, Row, SideFacts, Verdict};
 
 pub use cells::cells;
-use cells::{change, limit, p};
+use cells::{change, p, threshold};
 pub use power::power_text;
 
 /// The most differences of the sides that a headline names.
@@ -66,7 +63,7 @@ pub fn text(of: &Comparison, style: Style) -> String {
         let all = style != Style::Terminal { all: false };
         if all && !rest.is_empty() {
             lines.push(String::new());
-            lines.push("For information, each by itself at 95 %; metrics that are the same in every run are left out:".into());
+            lines.push("Not declared, each alone at 95 %; metrics that are the same in every run are left out:".into());
             lines.push(String::new());
             lines.extend(table(&rest, false, markdown));
         } else if !rest.is_empty() {
@@ -110,7 +107,7 @@ pub fn headline(of: &Comparison) -> String {
         .collect();
     match &named[..] {
         [] => format!(
-            "{}: new runs against earlier ones, nothing else different",
+            "{}: new runs against earlier ones of the same kind",
             of.experiment
         ),
         _ => format!("{}: {}", of.experiment, named.join("; ")),
@@ -143,32 +140,30 @@ fn changed(row: &Row) -> bool {
 }
 
 fn table(rows: &[Row], declared: bool, markdown: bool) -> Vec<String> {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    let mut header = vec!["metric", "baseline", "new", "change", "interval"];
-    if declared {
-        header.extend(["limit", "p", "verdict"]);
-    }
-    table.set_header(header);
-    for row in rows {
-        let cell = |(i, text): (usize, String)| {
-            let text = if markdown {
+    let header = [
+        "metric",
+        "baseline",
+        "new",
+        "change",
+        "interval",
+        "threshold",
+        "p",
+        "verdict",
+    ];
+    let shown = if declared { 8 } else { 5 };
+    let rows = rows.iter().map(|row| {
+        let cells = cells(row).into_iter().take(shown);
+        cells.map(|text| {
+            if markdown {
                 text.replace('|', "\\|")
             } else {
                 text
-            };
-            // The metric's name and the verdict are words, all between are numbers.
-            let side = if (1..7).contains(&i) {
-                CellAlignment::Right
-            } else {
-                CellAlignment::Left
-            };
-            Cell::new(text).set_alignment(side)
-        };
-        let cells = cells(row).into_iter().take(if declared { 8 } else { 5 });
-        table.add_row(cells.enumerate().map(cell));
-    }
-    table.to_string().lines().map(str::to_owned).collect()
+            }
+        })
+    });
+    // The metric's name and the verdict are words, all between are numbers.
+    let table = text::table(&header[..shown], 1..7, rows);
+    table.lines().map(str::to_owned).collect()
 }
 
 /// The outcome in one sentence.
@@ -188,10 +183,10 @@ pub fn verdict(of: &Comparison) -> String {
                 String::new()
             };
             format!(
-                "{of_arm}{} {} (limit {})",
-                in_full(&row.metric.to_string()),
+                "{of_arm}{} {} (threshold {})",
+                row.metric.words(),
                 change(row),
-                limit(row)
+                threshold(row)
             )
         });
         each.collect::<Vec<_>>().join("; ")
@@ -200,11 +195,11 @@ pub fn verdict(of: &Comparison) -> String {
     let mut text = match of.outcome {
         Outcome::Regression => format!("Regression: {}.", named(Verdict::Regression)),
         Outcome::NoRegression => format!(
-            "No regression: none of {} is worse beyond its limit and beyond chance.",
+            "No regression: none of {} is worse by more than its threshold and by more than chance.",
             count(tested as u64, "declared metric")
         ),
         Outcome::NoVerdict if of.base.disturbed + of.new.disturbed > 0 => {
-            return "No verdict: disturbed runs count for nothing.".into();
+            return "No verdict: disturbed runs give none.".into();
         }
         Outcome::NoVerdict if tested == 0 => {
             return "No verdict: no declared metric was measured on both sides.".into();
@@ -217,7 +212,7 @@ pub fn verdict(of: &Comparison) -> String {
     if let Some((arm, _)) = with(Verdict::TooFewRuns).next() {
         let n = runs_needed(tested, of.alpha);
         text.push_str(&format!(
-            " Too few runs for a verdict on {} of {tested} declared metrics: {} + {} runs can't give a p below {}, times {tested} metrics; {n} + {n} runs could.",
+            " Too few runs for a verdict on {} of {tested} declared metrics: with {} + {} runs p is at least {}, times {tested} metrics; {n} + {n} runs are enough.",
             with(Verdict::TooFewRuns).count(),
             arm.base_runs,
             arm.new_runs,
@@ -241,8 +236,9 @@ fn method(of: &Comparison) -> String {
         "exact permutation test over runs by ranks"
     };
     format!(
-        "Medians (range). p: {test}, one-sided towards worse than the limit, corrected for the number of declared metrics \
-         (Holm, {} % for all together). Interval: the same test inverted, each end at the level at which the metric was tested.",
+        "Medians (range). p: {test}, one-sided: how likely chance alone makes the metric worse by more than its threshold; \
+         corrected for the number of declared metrics (Holm, {} % for all together). The interval inverts the test at its \
+         corrected level.",
         of.alpha * 100.0
     )
 }

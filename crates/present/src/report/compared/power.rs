@@ -1,25 +1,21 @@
 //! What simulated comparisons showed, as Markdown tables.
 
-use comfy_table::{Table, presets};
-
-use super::cells::number;
-use crate::charts::names::in_full;
-use crate::charts::text::whole;
+use super::cells::either;
+use crate::text::{number, table, whole};
 use compare::power::{Power, Shape};
 
 /// Simulated comparisons as a Markdown table a metric, and one of the false alarms.
-#[must_use]
 pub fn power_text(of: &Power) -> String {
     let title = |base: usize, new: usize| format!("{base} + {new} runs");
-    let mut header = vec![String::new()];
-    header.extend(of.shapes.iter().map(|s| title(s.base_runs, s.new_runs)));
-    let table = |rows: Vec<Vec<String>>| {
-        let mut table = Table::new();
-        table.load_style(presets::ASCII_MARKDOWN);
-        table.set_header(header.clone());
-        table.add_rows(rows);
-        table.to_string()
-    };
+    let titles: Vec<String> = of
+        .shapes
+        .iter()
+        .map(|s| title(s.base_runs, s.new_runs))
+        .collect();
+    let header: Vec<&str> = std::iter::once("")
+        .chain(titles.iter().map(String::as_str))
+        .collect();
+    let table = |rows: Vec<Vec<String>>| table(&header, 0..0, rows);
     let share = |s: f64| format!("{:.1} %", s * 100.0);
     let alarms = |name: &str, of_shape: fn(&Shape) -> f64| {
         let shares = of.shapes.iter().map(|s| share(of_shape(s)));
@@ -38,19 +34,19 @@ pub fn power_text(of: &Power) -> String {
     );
     text += &table(vec![
         alarms("no change", |s| s.false_alarms),
-        alarms("every metric worse by exactly its limit", |s| {
+        alarms("every metric worse by exactly its threshold", |s| {
             s.false_alarms_at_threshold
         }),
     ]);
     for metric in &of.metrics {
-        let key = &metric.metric.to_string();
+        let unit = metric.metric.row().unit;
         text += &format!(
-            "\n\n{}: median {}, {} to {} in the runs; {}.\n",
-            in_full(key),
-            number(key, metric.median),
-            number(key, metric.min),
-            number(key, metric.max),
-            limit_words(metric.threshold_percent, metric.threshold, key)
+            "\n\n{}: median {}, {} to {} in the runs; threshold {}.\n",
+            metric.metric.words(),
+            number(unit, metric.median),
+            number(unit, metric.min),
+            number(unit, metric.max),
+            either("", metric.threshold_percent, metric.threshold, unit)
         );
         let own = |s: &Shape| {
             let found = s
@@ -60,7 +56,7 @@ pub fn power_text(of: &Power) -> String {
             found.map(|d| d.found.clone())
         };
         let Some(first) = of.shapes.first().and_then(own) else {
-            text += "It never changed in these runs, so there is nothing to simulate.\n";
+            text += "It is the same in all of these runs, so there is nothing to simulate.\n";
             continue;
         };
         let rows = first.iter().enumerate().map(|(e, (effect, _))| {
@@ -77,11 +73,4 @@ pub fn power_text(of: &Power) -> String {
         text += &table(rows.collect());
     }
     text + "\n"
-}
-
-fn limit_words(percent: Option<f64>, absolute: Option<f64>, key: &str) -> String {
-    let percent = percent.map(|l| format!("{l} %"));
-    let absolute = absolute.map(|l| number(key, l));
-    let both: Vec<String> = percent.into_iter().chain(absolute).collect();
-    format!("limit {}", both.join(" and "))
 }

@@ -1,12 +1,9 @@
 //! What an arm found.
 
 use super::super::tables::data_plane;
-use crate::charts::Material;
-use crate::charts::material::RunMaterial;
-use crate::charts::metrics::Repeats;
-use crate::charts::payment::bills;
-use crate::charts::text::{count, percent, secs, thousands, times, whole};
-use results::judge::Amount;
+use crate::charts::{Material, Measured, RunMaterial, bills};
+use crate::text::{count, percent, secs, thousands, times, whole};
+use plan::metric::{Metric, MetricKey, Phase};
 use results::run_folder::Bill;
 
 /// An arm of the session.
@@ -19,7 +16,7 @@ pub(super) struct Arm<'a> {
 /// A team's medians over the arm's repeats.
 struct Team {
     name: String,
-    makespan: Option<Repeats>,
+    makespan: Option<Measured>,
     ideal_secs: Option<f64>,
     reserved: Option<f64>,
     admitted: Option<f64>,
@@ -30,18 +27,16 @@ impl<'a> Arm<'a> {
     pub fn of(material: &'a Material, name: &'a str) -> Self {
         let run = material.runs.iter().find(|r| r.summary.arm == name);
         let teams = run.into_iter().flat_map(RunMaterial::working).map(|t| {
-            let metric = |key: &str| Repeats::of(material, name, &t.name, key);
-            let number = |key: &str| match metric(key)?.median {
-                Amount::Is(v) if v > 0.0 => Some(v),
-                _ => None,
-            };
+            let measured = |metric| Measured::of(material, name, &MetricKey::team(&t.name, metric));
+            let number = |metric| measured(metric)?.known().filter(|v| *v > 0.0);
             Team {
                 name: t.name.clone(),
-                makespan: metric("makespan_secs"),
-                ideal_secs: number("ideal_secs"),
-                reserved: number("card_seconds_reserved"),
-                admitted: number("card_seconds_admitted"),
-                ideal_card_secs: number("card_seconds_ideal"),
+                // One that was not reached is compared with nothing.
+                makespan: measured(Metric::MakespanSecs).filter(|m| m.known().is_some()),
+                ideal_secs: number(Metric::IdealSecs),
+                reserved: number(Metric::CardSecondsReserved),
+                admitted: number(Metric::CardSecondsAdmitted),
+                ideal_card_secs: number(Metric::CardSecondsIdeal),
             }
         });
         Self {
@@ -84,18 +79,18 @@ impl<'a> Arm<'a> {
             .filter(|t| t.name != base.name)
             .filter_map(|t| {
                 let own = t.makespan.as_ref()?;
-                let ratio = times(own.median.at_least() / base_secs.median.at_least());
+                let ratio = times(own.of_arm.at_least() / base_secs.of_arm.at_least());
                 let published = own.published.zip(base_secs.published);
                 let published = published.map(|(a, b)| format!(" (published {})", times(a / b)));
                 Some(format!(
                     "{} {}, {ratio}{} that",
                     t.name,
-                    secs(own.median.at_least()),
+                    secs(own.of_arm.at_least()),
                     published.unwrap_or_default()
                 ))
             })
             .collect();
-        let own = secs(base_secs.median.at_least());
+        let own = secs(base_secs.of_arm.at_least());
         let published = base_secs
             .published
             .map(|p| format!(" (published {})", secs(p)));
@@ -144,7 +139,7 @@ impl<'a> Arm<'a> {
             .teams
             .iter()
             .filter_map(|t| {
-                let added = t.makespan.as_ref()?.median.at_least() - t.ideal_secs?;
+                let added = t.makespan.as_ref()?.of_arm.at_least() - t.ideal_secs?;
                 let work = t
                     .admitted
                     .zip(t.ideal_card_secs)
@@ -182,10 +177,7 @@ impl<'a> Arm<'a> {
                 String::new()
             };
             for (class, phases) in &team.latency {
-                if let Some(bound) = phases
-                    .get(&plan::metric::Phase::BindLatency)
-                    .filter(|l| l.censored > 0)
-                {
+                if let Some(bound) = phases.get(&Phase::BindLatency).filter(|l| l.censored > 0) {
                     let done = bound.count.saturating_sub(bound.censored);
                     let done = match done {
                         0 => "none".into(),

@@ -7,12 +7,11 @@ mod arm;
 use self::arm::Arm;
 use super::article::was_published;
 use crate::charts::Material;
-use crate::charts::text::{count, in_one_line};
+use crate::text::{count, in_one_line};
 use plan::HamiKind;
 use results::run_folder::{ArmSummary, Claim, FailedRun};
 
 /// The findings, the most important first.
-#[must_use]
 pub fn findings(material: &Material) -> Vec<String> {
     let arms = material.arms();
     let mut all = Vec::new();
@@ -38,29 +37,28 @@ pub fn findings(material: &Material) -> Vec<String> {
     all
 }
 
-/// How many claims about an arm hold, where that can be said.
+/// How many claims about an arm hold; none where none was judged.
 fn verdict(arm: &ArmSummary, published: bool) -> Option<String> {
     let verdict = match (published, arm.claims_hold?) {
-        (true, true) => "The published shape was seen again",
-        (true, false) => "The published shape was not seen again",
+        (true, true) => "The published claims hold again",
+        (true, false) => "The published claims do not all hold again",
         (false, _) => "Claims of the file",
     };
     let count = |holds| arm.claims.iter().filter(|c| c.holds == holds).count();
     let (held, judged) = (count(Some(true)), arm.claims.len() - count(None));
     let open = match count(None) {
         0 => String::new(),
-        n => format!(", {n} cannot be judged"),
+        n => format!(", {n} not judged"),
     };
-    let claims = if published { " claims" } else { "" };
-    Some(format!("{verdict}: {held} of {judged}{claims} hold{open}."))
+    Some(format!("{verdict}: {held} of {judged} hold{open}."))
 }
 
-/// A claim that does not hold or can't be judged, and why.
+/// A claim that does not hold or was not judged, and why.
 fn doubted(arm: &ArmSummary, claim: &Claim) -> Option<String> {
     let verdict = match claim.holds {
         Some(true) => return None,
         Some(false) => "Does not hold",
-        None => "Cannot be judged",
+        None => "Not judged",
     };
     let claimed = claim.claim.trim_end_matches('.');
     Some(format!(
@@ -94,10 +92,10 @@ fn trust(material: &Material) -> Vec<String> {
     let summary = &material.session.summary;
     let mut all = Vec::new();
     if summary.hami.source == HamiKind::Builtin {
-        all.push("Not HAMi itself but headroom's built-in stand-in placed the pods.".to_owned());
+        all.push("headroom's built-in extender bound the pods, not HAMi itself.".to_owned());
     }
     if summary.quick {
-        all.push("A quick first look: times are compressed so much that the control plane's share dominates.".to_owned());
+        all.push("A quick first look: at this compression the control plane's share dominates every time.".to_owned());
     }
     let disturbed = summary
         .runs
@@ -106,7 +104,7 @@ fn trust(material: &Material) -> Vec<String> {
         .count();
     let runs = summary.runs.len();
     all.push(match (disturbed, runs) {
-        (_, 0) => "No run of the session came to its end.".to_owned(),
+        (_, 0) => "No run of the session was completed.".to_owned(),
         (0, n) => format!(
             "Undisturbed: host and harness were in order in {}.",
             count(n as u64, "run")

@@ -8,12 +8,12 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
-use self::part::{Metric, Part};
+use self::part::{Part, Picture};
 use super::article::{self, Told};
 use super::{ReportError, WithEarlier, compared};
-use crate::charts::text::{clean, percent};
 use crate::charts::theme::{GRID, INK, PAPER, SOFT, hex};
 use crate::charts::{Material, trends};
+use crate::text::{clean, percent};
 use compare::{ArmRows, Comparison, Outcome};
 use results::disturbance::OTHERS_SHARE;
 
@@ -41,9 +41,6 @@ struct ComparedArm {
 }
 
 /// The report's HTML: what came of comparing `materials`, or why they were not compared, the trend since `earlier` ones, and each of `materials`.
-///
-/// # Errors
-/// If a chart can't be drawn, or the template fails.
 pub fn html(
     materials: Vec<Material>,
     earlier: Vec<Material>,
@@ -53,9 +50,9 @@ pub fn html(
     let elsewhere: Vec<Told> = article::elsewhere(&materials);
     let all: Vec<Material> = materials.into_iter().chain(earlier).collect();
     let over = trends(&all);
-    let over: Vec<Metric> = over
+    let over: Vec<Picture> = over
         .iter()
-        .map(|(_, c)| Metric::of(c.as_ref()))
+        .map(|(_, c)| Picture::of(c.as_ref()))
         .collect::<Result<_, _>>()?;
     let compared: Vec<Compared> = with_earlier.comparisons.iter().map(in_words).collect();
     let mut environment = Environment::new();

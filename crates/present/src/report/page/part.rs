@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::super::findings::findings;
 use super::super::soak::{self, Soaked, soaked};
 use super::super::tables::{ArmTable, tables};
-use super::super::{article, health, shell};
-use crate::charts::text::{clean, short, to_the_second};
+use super::super::{article, health};
 use crate::charts::{Chart, DrawError, Material, charts};
+use crate::text::{clean, shell, short, to_the_second};
 use plan::HamiKind;
 
 /// A session as the template sees it.
@@ -31,10 +31,10 @@ pub(super) struct Part {
     soak_hours: [&'static str; 3],
     soak_restarts: [&'static str; 6],
     tables: Vec<ArmTable>,
-    /// Whether the shapes below were published, and not only claimed by an experiment's file.
+    /// Whether the claims below were published, or stand in the experiment's file alone.
     published: bool,
     verdicts: Vec<Verdict>,
-    metrics: Vec<Metric>,
+    charts: Vec<Picture>,
     calls: Vec<Calls>,
     warnings: Vec<Warning>,
     health_columns: [&'static str; 8],
@@ -52,7 +52,7 @@ pub(super) struct Part {
 
 /// A chart.
 #[derive(Debug, Serialize)]
-pub(super) struct Metric {
+pub(super) struct Picture {
     title: String,
     svg: String,
 }
@@ -66,7 +66,7 @@ struct Warning {
     remedy: String,
 }
 
-/// A published shape and whether it was seen again.
+/// A claim and whether it holds.
 #[derive(Debug, Serialize)]
 struct Verdict {
     arm: String,
@@ -86,15 +86,12 @@ struct Calls {
 
 impl Part {
     /// Everything about a session.
-    ///
-    /// # Errors
-    /// If a chart can't be drawn.
     pub fn of(material: &Material) -> Result<Self, DrawError> {
         let summary = &material.session.summary;
         let info = material.runs.first().map(|r| &r.run.info);
-        let metrics = charts(material)
+        let pictures = charts(material)
             .iter()
-            .map(|c| Metric::of(c.as_ref()))
+            .map(|c| Picture::of(c.as_ref()))
             .collect::<Result<_, _>>()?;
         let told = article::experiment(&summary.experiment);
         let (title, description) = told.map_or_else(Default::default, |e| (e.title, e.description));
@@ -118,7 +115,7 @@ impl Part {
             tables,
             published: article::was_published(material),
             verdicts: verdicts(material),
-            metrics,
+            charts: pictures,
             calls: calls(material),
             warnings: warnings(material),
             health_columns: health::COLUMNS,
@@ -150,11 +147,8 @@ impl Part {
     }
 }
 
-impl Metric {
+impl Picture {
     /// Draws a chart.
-    ///
-    /// # Errors
-    /// If that fails.
     pub fn of(chart: &dyn Chart) -> Result<Self, DrawError> {
         Ok(Self {
             title: chart.title(),
@@ -189,12 +183,12 @@ fn verdicts(material: &Material) -> Vec<Verdict> {
     .collect()
 }
 
-/// Whether a shape holds, in a word.
+/// Whether a claim holds, in a word.
 fn holds(verdict: Option<bool>) -> &'static str {
     match verdict {
         Some(true) => "yes",
         Some(false) => "no",
-        None => "can't be judged",
+        None => "not judged",
     }
 }
 

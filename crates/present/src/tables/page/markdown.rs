@@ -2,12 +2,10 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
-
-use super::rows::sentence;
 use super::{MetricRow, Page, Part, State, verdicts};
-use crate::tables::table::percentile;
-use results::run_folder::Percentile;
+use crate::text::{amount, in_one_line, number, spread_of, table};
+use results::metrics::Amount;
+use results::run_folder::{Percentile, Spread};
 
 pub fn page(page: &Page) -> String {
     let mut text = String::from("# Published and measured\n\n");
@@ -54,26 +52,15 @@ pub fn page(page: &Page) -> String {
     text
 }
 
-fn number(text: impl ToString) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
-}
-
-fn overview(page: &Page) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header(["experiment", "runs", "yes", "NO", "not judged", "state"]);
-    for part in &page.experiments {
-        let [yes, no, open] = verdicts(part.claims.iter());
-        table.add_row([
-            Cell::new(&part.experiment),
-            number(part.runs),
-            number(yes),
-            number(no),
-            number(open),
-            Cell::new(state(part)),
-        ]);
-    }
-    table
+fn overview(page: &Page) -> String {
+    let rows = page.experiments.iter().map(|part| {
+        let counts = verdicts(part.claims.iter()).map(|n| n.to_string());
+        let [yes, no, open] = counts;
+        let runs = part.runs.to_string();
+        [part.experiment.clone(), runs, yes, no, open, state(part)]
+    });
+    let header = ["experiment", "runs", "yes", "NO", "not judged", "state"];
+    table(&header, 1..5, rows)
 }
 
 fn state(part: &Part) -> String {
@@ -105,7 +92,7 @@ fn write(part: &Part, text: &mut String) {
     let _ = writeln!(text, "\n## {}: {}\n", part.experiment, part.title);
     if matches!(part.state, State::NotBegun | State::LeftOut) {
         // Each of its rows would say the same.
-        let why = part.error.as_deref().map(sentence);
+        let why = part.error.as_deref().map(in_one_line);
         let why = why.map_or(String::new(), |why| format!(": {why}"));
         let _ = writeln!(text, "- {}{why}", state(part));
         return;
@@ -131,9 +118,9 @@ fn write(part: &Part, text: &mut String) {
     let mut notes = Vec::new();
     let what = state(part).to_lowercase();
     let error = part.error.iter();
-    notes.extend(error.map(|e| format!("{what}: {}", sentence(e))));
+    notes.extend(error.map(|e| format!("{what}: {}", in_one_line(e))));
     notes.extend(part.failed.iter().map(|run| {
-        let error = sentence(&run.error);
+        let error = in_one_line(&run.error);
         format!("failed: arm {}, repeat {}: {error}", run.arm, run.repeat)
     }));
     let disturbed = part.disturbed.iter();
@@ -148,34 +135,32 @@ fn write(part: &Part, text: &mut String) {
     }
 }
 
-fn metrics(rows: &[MetricRow]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN);
-    table.set_header(["arm", "metric", "published", "measured", "÷", ""]);
-    for row in rows {
-        let measured = row
-            .measured
-            .map_or(String::new(), |median| match row.range {
-                Some([min, max]) => {
-                    let [median, min, max] = [median, min, max].map(percentile);
-                    format!("{median} ({min} to {max})")
-                }
-                None => percentile(median),
-            });
+fn metrics(rows: &[MetricRow]) -> String {
+    let rows = rows.iter().map(|row| {
+        let unit = row.metric.row().unit;
+        let value = |of: Percentile| Some(amount(unit, Amount::of(of)?));
+        let measured = row.measured.and_then(|of_arm| match row.range {
+            Some([min, max]) => {
+                let median = of_arm;
+                spread_of(unit, &Spread { median, min, max })
+            }
+            None => value(of_arm),
+        });
         let ratio = match row.measured {
             Some(Percentile::Secs(value)) if row.note.is_empty() && row.published > 0.0 => {
                 format!("{:.2}", value / row.published)
             }
             _ => String::new(),
         };
-        table.add_row([
-            Cell::new(&row.arm),
-            Cell::new(&row.metric),
-            number(row.published),
-            number(measured),
-            number(ratio),
-            Cell::new(&row.note),
-        ]);
-    }
-    table
+        [
+            row.arm.clone(),
+            row.metric.words(),
+            number(unit, row.published),
+            measured.unwrap_or_default(),
+            ratio,
+            row.note.clone(),
+        ]
+    });
+    let header = ["arm", "metric", "published", "measured", "÷", ""];
+    table(&header, 2..5, rows)
 }

@@ -15,11 +15,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::charts::text::to_the_second;
-use plan::Experiment;
-use plan::Order;
-use results::run_folder::Ended;
-use results::run_folder::{FailedRun, Percentile};
+use crate::text::to_the_second;
+use plan::metric::MetricKey;
+use plan::{Experiment, Order};
+use results::run_folder::{Ended, FailedRun, Percentile};
 
 /// Version of the page's JSON.
 pub const SCHEMA: u32 = 3;
@@ -139,7 +138,7 @@ pub struct MetricRow {
     /// Arm.
     pub arm: String,
     /// Metric.
-    pub metric: String,
+    pub metric: MetricKey,
     /// What was published.
     pub published: f64,
     /// Median of what was measured; null with the reason in `note`.

@@ -1,9 +1,8 @@
 //! Values and claims of one experiment: as the experiment declares them, with what its session has for each.
 
 use super::{ClaimRow, Input, MetricRow, Outcome};
-use crate::charts::text::{first_and_last, short};
-use plan::Order;
-use plan::{Arm, Plan};
+use crate::text::in_one_line;
+use plan::{Arm, Order, Plan};
 use results::run_folder::run_summary::cut::COMPONENT_LOST;
 use results::run_folder::{ArmSummary, Summary};
 
@@ -11,12 +10,13 @@ use results::run_folder::{ArmSummary, Summary};
 pub fn metrics(input: &Input<'_>) -> Vec<MetricRow> {
     let mut rows = Vec::new();
     for published in &input.experiment.expect.published {
-        let name = published.key().to_string();
+        let key = published.key();
         let of_arm = |arm: &&Arm| published.arm.as_ref().is_none_or(|own| *own == arm.name);
         let arms = input.experiment.arms.iter().filter(of_arm);
         // One that was published for no arm by name is about those that run unasked.
         for arm in arms.filter(|arm| published.arm.is_some() || !arm.on_request) {
-            let spread = summary_of(input, &arm.name).and_then(|of| of.metrics.get(&name));
+            let spread =
+                summary_of(input, &arm.name).and_then(|of| of.metrics.get(&key.to_string()));
             let comparable = |order: &Order| order.expect.published.contains(published);
             let comparable = input.order.is_ok_and(comparable);
             let note = match spread {
@@ -27,7 +27,7 @@ pub fn metrics(input: &Input<'_>) -> Vec<MetricRow> {
             let runs = summary_of(input, &arm.name).map_or(0, |of| of.runs);
             rows.push(MetricRow {
                 arm: arm.name.clone(),
-                metric: name.clone(),
+                metric: key.clone(),
                 published: published.value,
                 measured: spread.map(|s| s.median),
                 range: spread.filter(|_| runs > 1).map(|s| [s.min, s.max]),
@@ -93,7 +93,7 @@ fn why_not(input: &Input<'_>, arm: &Arm) -> Option<String> {
     }
     let ended = match input.outcome {
         None => return Some("has not begun".to_owned()),
-        Some(Outcome::Failed(error)) => return Some(format!("failed: {}", sentence(error))),
+        Some(Outcome::Failed(error)) => return Some(format!("failed: {}", in_one_line(error))),
         Some(Outcome::Ended(ended)) => ended,
     };
     if summary_of(input, &arm.name).is_some() {
@@ -104,7 +104,7 @@ fn why_not(input: &Input<'_>, arm: &Arm) -> Option<String> {
     let cut = runs.find(|run| run.arm == arm.name && !run.came_to_its_end());
     let why = cut.and_then(|run| run.disturbed.iter().find(|d| d.kind == COMPONENT_LOST));
     Some(match (failed, why) {
-        (Some(run), _) => format!("failed: {}", sentence(&run.error)),
+        (Some(run), _) => format!("failed: {}", in_one_line(&run.error)),
         (None, Some(why)) => format!("cut short: {}", why.detail),
         (None, None) if ended.interrupted => "interrupted before it ended".to_owned(),
         (None, None) => "did not run".to_owned(),
@@ -122,20 +122,4 @@ fn not_comparable(input: &Input<'_>) -> String {
         "nothing was published for {} machines",
         nodes.unwrap_or_default()
     )
-}
-
-/// The most characters of an error in a table's cell.
-const ERROR: usize = 160;
-
-/// What went wrong, in one line: what is said of it, and of the log that may follow the line that it ends with.
-pub(super) fn sentence(text: &str) -> String {
-    let (first, last) = first_and_last(text);
-    let line = match (first.strip_suffix(':'), last) {
-        (Some(said), Some(last)) => {
-            let said = said.split_once("; the last lines of").map_or(said, |s| s.0);
-            format!("{said}: {last}")
-        }
-        _ => first.to_owned(),
-    };
-    short(&line, ERROR)
 }

@@ -1,9 +1,11 @@
 //! Pages over hand-made ends of embedded experiments.
 
 use super::*;
+use plan::metric::Metric;
 use plan::{self, Overrides};
 use results::fixtures::full;
 use results::judge::{self, Judged};
+use results::metrics::Amount;
 use results::run_folder::run_summary::cut::COMPONENT_LOST;
 use results::run_folder::{Disturbance, RunSummary};
 
@@ -20,15 +22,15 @@ fn order(experiment: &Experiment, overrides: &Overrides) -> Order {
 
 /// A run of `quota-unit` in which so many Jobs of 8 cards held quota at once.
 fn judged(arm: &str, at_once: f64) -> Judged {
-    let metric = |name: &str, value| {
-        let key = format!("research.{name}").parse().unwrap();
-        (key, judge::Amount::Is(value))
+    let metric = |metric, value| {
+        let key = MetricKey::team("research", metric);
+        (key, Amount::Is(value))
     };
     Judged {
         arm: arm.into(),
         metrics: [
-            metric("admitted_at_once", at_once),
-            metric("admitted_cards_at_once", 8.0 * at_once),
+            metric(Metric::AdmittedAtOnce, at_once),
+            metric(Metric::AdmittedCardsAtOnce, 8.0 * at_once),
         ]
         .into(),
         placements: Vec::new(),
@@ -100,7 +102,7 @@ fn each_published_metric_and_each_claim_has_a_row_with_what_was_measured() {
     assert_eq!(part.state, State::Done);
     assert_eq!((part.metrics.len(), page.verdicts()), (3, [4, 0, 0]));
     let cards = &part.metrics[1];
-    assert_eq!(cards.metric, "research.admitted_cards_at_once");
+    assert_eq!(cards.metric.to_string(), "research.admitted_cards_at_once");
     assert_eq!(cards.measured, Some(Percentile::Secs(24.0)));
     let text = page.markdown();
     assert!(!text.contains("QUICK") && !text.contains("Not complete"));
@@ -165,7 +167,7 @@ fn what_has_not_begun_or_could_not_be_written_stands_there_with_the_reason() {
     let text = none.markdown();
     assert!(text.contains("Started not at all; "), "{text}");
     assert!(text.contains("Not complete: quota-unit.\n"), "{text}");
-    let one_line = text.contains("\n- not begun\n") && !text.contains("admitted_at_once");
+    let one_line = text.contains("\n- not begun\n") && !text.contains("holding quota");
     assert!(one_line, "{text}");
     assert!(
         none.experiments[0]
@@ -203,7 +205,7 @@ fn at_another_size_metrics_are_shown_but_not_held_against_what_was_published() {
     let note = |overrides: &Overrides| {
         let order = order(&experiment, overrides);
         let mut ended = ended(&order, &[("raised-spread", 1.0)], &[]);
-        let name = "requests.whole-card.bound_p95_secs".to_owned();
+        let name = "requests.whole-card.bind_latency_p95_secs".to_owned();
         let known = *ended.summary.arms[0].metrics.values().next().unwrap();
         ended.summary.arms[0].metrics.insert(name.clone(), known);
         let outcome = Outcome::Ended(Box::new(ended));
@@ -213,7 +215,7 @@ fn at_another_size_metrics_are_shown_but_not_held_against_what_was_published() {
             outcome: Some(&outcome),
         }]);
         let mut rows = page.experiments[0].metrics.iter();
-        let of = rows.find(|r| r.arm == "raised-spread" && r.metric == name);
+        let of = rows.find(|r| r.arm == "raised-spread" && r.metric.to_string() == name);
         of.unwrap().note.clone()
     };
     assert_eq!(note(&small(10)), "nothing was published for 10 machines");
@@ -254,18 +256,6 @@ fn a_run_that_lost_a_component_is_no_ground_for_a_verdict_and_the_page_says_why(
         part.claims[0].reason,
         "cut short: etcd was ended by SIGKILL and was not started again"
     );
-}
-
-#[test]
-fn an_error_is_one_line_with_the_end_of_the_log_that_follows_it() {
-    let died = "kueue exited with code 1 while the cluster came up; the last lines of /tmp/x/kueue.log:\nI0101 a\nno route to \
-                host\n";
-    assert_eq!(
-        rows::sentence(died),
-        "kueue exited with code 1 while the cluster came up: no route to host"
-    );
-    assert_eq!(rows::sentence("can't write x"), "can't write x");
-    assert_eq!(rows::sentence(&"x".repeat(900)).chars().count(), 160);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use plotters::prelude::*;
 
-use super::material::{Material, RunMaterial};
-use super::metrics::tails;
-use super::text::{count, percentile, secs, short};
+use super::super::latency::tails;
+use super::super::material::{Material, RunMaterial};
+use crate::text::{count, percentile, secs, short};
 use results::run_folder::{ComponentExit, Percentile, StallLatency, StallSummary, StorageRow};
 
 /// The most components whose exits one picture shows.
@@ -50,7 +50,7 @@ impl Data {
             }
         }
         let counts = run.summary.restarts.values();
-        // What the harness stops at the end is no finding.
+        // What the harness ends with the run is no finding.
         let exits = run.run.exits.iter().filter(|e| e.secs <= end);
         Self {
             observed_secs: end,
@@ -105,19 +105,19 @@ impl Data {
             stalls => {
                 let mut rest = restarts.chars();
                 let first = rest.next().map(|c| c.to_lowercase().to_string());
-                let stopped = lengths(stalls);
-                format!("{stopped}: {}{}", first.unwrap_or_default(), rest.as_str())
+                let stalled = lengths(stalls);
+                format!("{stalled}: {}{}", first.unwrap_or_default(), rest.as_str())
             }
         };
         match (&self.in_stalls, &self.tails) {
             (Some(waits), _) => format!("{what}. {}", inside_and_outside(waits)),
-            (None, Some(tails)) => format!("{what}. Submit to bound, {tails}"),
+            (None, Some(tails)) => format!("{what}. Bind latency, {tails}"),
             (None, None) => what,
         }
     }
 }
 
-/// `etcd stopped for 15 s, 3 times`.
+/// `etcd stalled for 15 s, 3 times`.
 fn lengths(stalls: &[StallSummary]) -> String {
     let each: Vec<f64> = stalls.iter().map(|s| s.secs).collect();
     let (low, high) = each
@@ -134,10 +134,10 @@ fn lengths(stalls: &[StallSummary]) -> String {
         1 => "once".to_owned(),
         n => format!("{n} times"),
     };
-    format!("etcd stopped for {lengths} s, {times}")
+    format!("etcd stalled for {lengths} s, {times}")
 }
 
-/// `Submit to bound p95: 14.2 s in a stall, 1.1 s else`.
+/// `Bind latency, p95: 14.2 s in a stall, 1.1 s else`.
 fn inside_and_outside(waits: &StallLatency) -> String {
     let both = [&waits.inside, &waits.outside];
     let p95 = both.iter().all(|l| l.p95 != Percentile::TooFew);
@@ -146,7 +146,7 @@ fn inside_and_outside(waits: &StallLatency) -> String {
         percentile(value).unwrap_or_else(|| "none".into())
     };
     format!(
-        "Submit to bound, {}: {} in stalls, {} outside",
+        "Bind latency, {}: {} of what overlaps a stall, {} of the rest",
         if p95 { "p95" } else { "median" },
         value(&waits.inside),
         value(&waits.outside)
@@ -207,7 +207,7 @@ mod tests {
         data.tails = Some("whole-card p95: shared 7.00 s".into());
         assert_eq!(
             data.finding(),
-            "3 restarts in 451.5 s (2 × Lease lost, 1 × crash). Submit to bound, whole-card p95: shared 7.00 s"
+            "3 restarts in 451.5 s (2 × Lease lost, 1 × crash). Bind latency, whole-card p95: shared 7.00 s"
         );
         let data = self::data(0, Vec::new());
         assert_eq!(data.finding(), "No component restarted in 451.5 s");
@@ -236,8 +236,8 @@ mod tests {
         });
         assert_eq!(
             data.finding(),
-            "etcd stopped for 15 s, 2 times: 1 restart in 451.5 s (1 × Lease lost). Submit to bound, p95: 14 s in stalls, \
-             1.5 s outside"
+            "etcd stalled for 15 s, 2 times: 1 restart in 451.5 s (1 × Lease lost). Bind latency, p95: 14 s of what \
+             overlaps a stall, 1.5 s of the rest"
         );
     }
 }

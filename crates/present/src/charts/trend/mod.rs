@@ -3,20 +3,22 @@
 //! Shown are the declared metrics, so that the picture is about what a comparison is about. Each session stands with the
 //! range of its runs and the interval, from the same test as `headroom compare`'s, in which those before it put it.
 
+mod data;
+
 use plotters::prelude::*;
 
+use self::data::{Point, chosen, points};
 use super::canvas::{Key, Sketch};
 use super::grid;
 use super::material::Material;
-use super::names::{Unit, in_full, words};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
-use super::text::{count, short, to_the_second};
 use super::theme::{INK, LINE, SOFT};
-use super::trend_data::{Point, chosen, points};
 use super::words::{Words, write};
+use crate::text::{count, short, to_the_second};
 use compare::baseline::NIGHTS;
+use plan::metric::{MetricKey, Unit};
 
 /// The most metrics that one picture shows.
 const PANELS: usize = 6;
@@ -38,14 +40,13 @@ pub struct Trend {
 struct Metric {
     /// Arm, if there are several.
     arm: Option<String>,
-    key: String,
+    key: MetricKey,
     colour: RGBColor,
     points: Vec<Point>,
 }
 
 impl Trend {
     /// A chart of the sessions of one experiment; `None` of fewer than two.
-    #[must_use]
     pub fn of(sessions: &[&Material]) -> Option<Self> {
         let mut sessions = sessions.to_vec();
         sessions.sort_by(|a, b| a.session.summary.started.cmp(&b.session.summary.started));
@@ -54,7 +55,7 @@ impl Trend {
         let several = last.arms().len() > 1;
         let mut metrics: Vec<Metric> = Vec::new();
         for (arm, key) in chosen(last, &experiment) {
-            let team = key.split('.').next().unwrap_or_default();
+            let team = key.team_name().unwrap_or_default();
             metrics.push(Metric {
                 points: points(&sessions, &arm, &key),
                 arm: several.then_some(arm),
@@ -89,29 +90,28 @@ impl Metric {
 
     fn name(&self) -> String {
         match &self.arm {
-            Some(arm) => format!("{arm}: {}", in_full(&self.key)),
-            None => in_full(&self.key),
+            Some(arm) => format!("{arm}: {}", self.key.words()),
+            None => self.key.words(),
         }
     }
 
-    /// As its name, for the two lines above a panel: of what (arm and team), and the metric with its unit.
+    /// As its name, for the two lines above a panel: of what (arm, team, class), and the metric with its unit.
     fn lines(&self) -> (String, String) {
-        let whole_run = !self.key.contains('.') || self.key.starts_with("calls_per_pod.");
-        let (team, metric) = match self.key.split_once('.') {
-            Some((team, rest)) if !whole_run => (Some(team), words(rest)),
-            _ => (None, in_full(&self.key)),
+        let own = [self.key.team_name(), self.key.class_name()];
+        let of: Vec<&str> = self
+            .arm
+            .as_deref()
+            .into_iter()
+            .chain(own.into_iter().flatten())
+            .collect();
+        let row = self.key.row();
+        let unit = match row.unit.symbol() {
+            "" => String::new(),
+            symbol => format!(", {symbol}"),
         };
-        let unit = match Unit::of(&self.key) {
-            Unit::Secs => ", s",
-            Unit::CardSecs => ", card·s",
-            Unit::Count | Unit::Share => "",
-        };
-        let metric = metric.replace("submit → ", "").replace(": bound, ", " ");
-        let metric = metric.replace(" (quota held)", "");
-        let of: Vec<&str> = self.arm.as_deref().into_iter().chain(team).collect();
         (
-            short(&of.join(": "), 24),
-            short(&format!("{metric}{unit}"), 27),
+            short(&of.join(" "), 24),
+            short(&format!("{}{unit}", row.name), 30),
         )
     }
 }
@@ -134,7 +134,7 @@ impl Sketch for Trend {
         let clear: Vec<String> = clear.take(3).collect();
         if !clear.is_empty() {
             return format!(
-                "The latest differs from {before} before: {}",
+                "The latest session differs from the {before} before it: {}",
                 clear.join("; ")
             );
         }
@@ -154,11 +154,11 @@ impl Sketch for Trend {
         };
         match largest {
             Some((metric, change)) => format!(
-                "The latest against {before} before: at most {} %, {}, {why}",
+                "The latest session against the {before} before it: at most {} %, {}, {why}",
                 percent(change),
                 metric.name()
             ),
-            None => format!("The latest against {before} before"),
+            None => format!("The latest session against the {before} before it"),
         }
     }
 
@@ -172,10 +172,10 @@ impl Sketch for Trend {
             keys.push(Key::new(
                 Mark::Line,
                 SOFT,
-                "95 % interval, from those before",
+                "95 % interval, from the sessions before",
             ));
         }
-        if points().any(|p| p.repeats.published.is_some()) {
+        if points().any(|p| p.measured.published.is_some()) {
             keys.push(Key::new(Mark::Dash, INK, "published"));
         }
         keys
@@ -185,13 +185,13 @@ impl Sketch for Trend {
         let first = self.started.first().map_or("", String::as_str);
         let last = self.started.last().map_or("", String::as_str);
         let mixed = if self.sources > 1 {
-            " They ran on different HAMi sources."
+            " HAMi's source is not the same in all of them."
         } else {
             ""
         };
         format!(
-            "{}, sessions from {first} to {last}.{mixed} An interval is that of the change against up to {NIGHTS} sessions \
-             before, each metric by itself. `headroom compare` gives verdicts.",
+            "{}, sessions from {first} to {last}.{mixed} The interval is that of the change against up to {NIGHTS} sessions \
+             before, for each metric alone. `headroom compare` gives verdicts.",
             self.experiment
         )
     }
@@ -210,13 +210,13 @@ impl Sketch for Trend {
             .enumerate()
         {
             let values = metric.points.iter().flat_map(|p| {
-                let measured = p.repeats.values.iter().map(|v| v.at_least());
+                let measured = p.measured.values.iter().map(|v| v.at_least());
                 let interval = p.interval.into_iter().flat_map(|(low, high)| [low, high]);
-                measured.chain(p.repeats.published).chain(interval)
+                measured.chain(p.measured.published).chain(interval)
             });
             let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
             // Of things that are counted less than one is nothing.
-            let apart = if Unit::of(&metric.key) == Unit::Count {
+            let apart = if matches!(metric.key.row().unit, Unit::Count | Unit::Cards) {
                 low + 1.0
             } else {
                 low
@@ -232,7 +232,7 @@ impl Sketch for Trend {
             write(body, (sides.0, above), &what, &Words::soft())?;
             let last = grid::is_last_row(i, n);
             panel.x_axis(if last { "session, by time" } else { "" }, true)?;
-            if let Some(published) = metric.points.iter().find_map(|p| p.repeats.published) {
+            if let Some(published) = metric.points.iter().find_map(|p| p.measured.published) {
                 let ends = [(1.0, published), (self.started.len() as f64, published)];
                 panel.line(&ends, Mark::Dash, INK)?;
             }
@@ -246,12 +246,12 @@ impl Sketch for Trend {
                     }
                 }
                 if let [Some(low), Some(high)] =
-                    [point.repeats.values.first(), point.repeats.values.last()]
+                    [point.measured.values.first(), point.measured.values.last()]
                 {
                     let ends = [panel.at(x, low.at_least()), panel.at(x, high.at_least())];
                     line(body, &ends, Mark::Line, metric.colour, 6)?;
                 }
-                let median = panel.at(x, point.repeats.median.at_least());
+                let median = panel.at(x, point.measured.of_arm.at_least());
                 spot(body, median, Mark::Circle, metric.colour)?;
             }
         }

@@ -1,6 +1,8 @@
 //! What the title says of each arm, and when it speaks of a ceiling.
 
+use super::finding::fits;
 use super::*;
+use plan::ClientLimit;
 
 fn arm(name: &str, (qps, burst): (f64, u32), bound: u32, last_secs: f64) -> Arm {
     Arm {

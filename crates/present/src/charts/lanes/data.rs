@@ -1,8 +1,8 @@
-//! What happened on each machine: pods by team, tasks evicted, clearings, and whole machines that placed.
+//! What happened on each machine: pods by team, tasks evicted, clearings, and where whole machines were placed.
 
 use std::collections::BTreeMap;
 
-use super::material::RunMaterial;
+use super::super::material::RunMaterial;
 use plan::CARDS_PER_NODE;
 use results::run_folder::decision::{CHOSEN, HANDED_OVER};
 use results::run_folder::{Decision, Placed};
@@ -144,7 +144,7 @@ mod tests {
     use results::run_folder::decision::ClearingRef;
 
     #[test]
-    fn a_placement_before_any_stop_was_not_made_room_for() {
+    fn a_placement_before_any_eviction_had_no_room_made_for_it() {
         let arrival = |at| Arrival { at, wrong: false };
         let lane = Lane {
             evictions: vec![20.0, 25.0],
@@ -180,7 +180,7 @@ mod tests {
             decision(5, CHOSEN, "1"),
             decision(6, CHOSEN, "2"),
             decision(9, HANDED_OVER, "1"),
-            decision(10, "placed", "1"),
+            decision(10, "landed", "1"),
             decision(51, "failed", "2"),
         ];
         let clearing = |from, to, handed_over| Clearing {

@@ -1,20 +1,23 @@
 //! A lane a machine: cards in use over time by team, where work was evicted, when it was being cleared, and where whole
-//! machines placed.
+//! machines were placed.
+
+mod data;
+mod finding;
 
 use plotters::prelude::*;
 
+use self::data::{Lane, all_evictions, lanes};
+use self::finding::{Evictions, Verdict, counts, finding, telling};
 use super::canvas::{Key, Sketch};
-use super::lanes_data::{Lane, all_evictions, lanes};
 use super::material::{Material, RunMaterial};
-use super::metrics::steps;
 use super::panel::{FOOT, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, bar, line, spot};
 use super::scale::Scale;
-use super::text::{count, short};
+use super::steps::steps;
 use super::theme::{GRID, INK, WRONG};
 use super::words::{Words, write};
+use crate::text::{count, short};
 use plan::CARDS_PER_NODE;
-use results::run_folder::{Placement, PlacementCounts};
 
 /// The most machines that one picture shows.
 const LANES: usize = 16;
@@ -41,29 +44,8 @@ pub struct Lanes {
     verdict: Verdict,
 }
 
-/// How often work was evicted. A task that was evicted twice counts twice.
-#[derive(Debug, Clone, Copy)]
-struct Evictions {
-    /// In all.
-    all: usize,
-    /// Of these, of a task that had a machine.
-    placed: usize,
-    /// Machines with any of those.
-    machines: usize,
-}
-
-/// What can be said of where whole machines placed.
-#[derive(Debug, Clone, Copy)]
-enum Verdict {
-    /// With a node clearer: how its requests fared.
-    Cleared(PlacementCounts),
-    /// Without one: how many placed where nothing had been evicted.
-    Untouched(usize),
-}
-
 impl Lanes {
     /// A chart for each arm in which work was evicted.
-    #[must_use]
     pub fn of(material: &Material) -> Vec<Self> {
         let shown = material.shown().into_iter();
         shown
@@ -73,14 +55,14 @@ impl Lanes {
 
     fn of_run(material: &Material, run: &RunMaterial) -> Option<Self> {
         let (mut machines, asked) = lanes(run);
-        let placed: usize = machines.iter().map(|l| l.evictions.len()).sum();
-        if placed == 0 {
+        let on_machines: usize = machines.iter().map(|l| l.evictions.len()).sum();
+        if on_machines == 0 {
             return None;
         }
         let placed = machines.iter().map(|l| l.placements.len()).sum();
         let evictions = Evictions {
-            all: all_evictions(run).max(placed),
-            placed,
+            all: all_evictions(run).max(on_machines),
+            on_machines,
             machines: machines.iter().filter(|l| !l.evictions.is_empty()).count(),
         };
         let verdict = if run.summary.placements.is_empty() {
@@ -124,70 +106,6 @@ impl Lanes {
     }
 }
 
-/// The run of an arm that tells most: with most requests that did not land right, else the one that is shown anyway.
-fn telling<'a>(material: &'a Material, shown: &'a RunMaterial) -> &'a RunMaterial {
-    let own = material
-        .runs
-        .iter()
-        .filter(|r| r.summary.arm == shown.summary.arm);
-    let missed = |run: &RunMaterial| {
-        let counts = counts(run);
-        counts.elsewhere().saturating_add(counts.never)
-    };
-    // Of several with as many, the first.
-    own.rev()
-        .max_by_key(|r| missed(r))
-        .filter(|r| missed(r) > missed(shown))
-        .unwrap_or(shown)
-}
-
-fn counts(run: &RunMaterial) -> PlacementCounts {
-    PlacementCounts::of(&run.summary.placements.iter().collect::<Vec<&Placement>>())
-}
-
-impl Evictions {
-    /// `65 evictions, 64 of them on 26 machines and 1 before there was a machine`.
-    fn in_words(self) -> String {
-        let all = count(self.all as u64, "eviction");
-        let machines = count(self.machines as u64, "machine");
-        match self.all.saturating_sub(self.placed) {
-            0 => format!("{all} on {machines}"),
-            early => format!(
-                "{all}, {} of them on {machines} and {early} before there was a machine",
-                self.placed
-            ),
-        }
-    }
-}
-
-fn finding(evictions: Evictions, placed: (usize, usize), verdict: Verdict) -> String {
-    let evicted = evictions.in_words();
-    let also = |n: u32, what: &str| match n {
-        0 => String::new(),
-        n => format!(", {n} {what}"),
-    };
-    match verdict {
-        Verdict::Cleared(c) => format!(
-            "{evicted}; {} of {} placed on the machine cleared for {}{}{}{}",
-            c.right,
-            count(u64::from(c.judged()), "request"),
-            if c.judged() == 1 { "it" } else { "them" },
-            also(c.elsewhere(), "elsewhere"),
-            also(c.never, "nowhere"),
-            also(c.unaided, "more on a machine that was free"),
-        ),
-        Verdict::Untouched(n) => {
-            let untouched = u32::try_from(n).unwrap_or(u32::MAX);
-            format!(
-                "{evicted}; {} of {} placed{}",
-                placed.0,
-                count(placed.1 as u64, "whole machine"),
-                also(untouched, "where nothing had been evicted")
-            )
-        }
-    }
-}
-
 impl Sketch for Lanes {
     fn name(&self) -> String {
         format!("machines{}", self.suffix)
@@ -225,7 +143,7 @@ impl Sketch for Lanes {
         }
         let placements = || self.machines.iter().flat_map(|l| &l.placements);
         if placements().any(|l| !l.wrong) {
-            keys.push(Key::new(Mark::Diamond, INK, "a whole machine placed"));
+            keys.push(Key::new(Mark::Diamond, INK, "whole machine placed"));
         }
         if placements().any(|l| l.wrong) {
             let what = match self.verdict {
@@ -246,7 +164,7 @@ impl Sketch for Lanes {
             ),
         };
         format!(
-            "A lane's height is a machine's {CARDS_PER_NODE} cards, bound pods by team; {}: {}{more}",
+            "The height of a lane is the {CARDS_PER_NODE} cards of a machine, filled with bound pods by team; {}: {}{more}",
             self.run, self.origin
         )
     }
@@ -316,32 +234,5 @@ impl Lanes {
             spot(body, place, Mark::Diamond, colour)?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_title_says_where_requests_placed() {
-        let right = PlacementCounts {
-            right: 3,
-            wrong: 2,
-            ..PlacementCounts::default()
-        };
-        let evictions = |all, machines| Evictions {
-            all,
-            placed: 40,
-            machines,
-        };
-        assert_eq!(
-            finding(evictions(41, 5), (5, 5), Verdict::Cleared(right)),
-            "41 evictions, 40 of them on 5 machines and 1 before there was a machine; 3 of 5 requests placed on the machine cleared for them, 2 elsewhere"
-        );
-        assert_eq!(
-            finding(evictions(40, 34), (0, 5), Verdict::Untouched(0)),
-            "40 evictions on 34 machines; 0 of 5 whole machines placed"
-        );
     }
 }

@@ -1,62 +1,12 @@
-//! What room and stalls cost, in a session's table: each team's bill, the cards that stood idle, what restarted.
+//! What happened in a run beside its metrics: restarts with their causes, stalls, whole machines that found no place.
 //!
 //! Pure: from a [`RunSummary`] to text.
 
 use std::fmt::Write as _;
 
-use super::table::{NOTHING, percentile, whole};
-use plan::{CARDS_PER_NODE, Plan};
-use results::run_folder::{Bill, FreeCards, Latency, Percentile, RunSummary};
-
-/// Text of one row for one team's bill.
-type Value = fn(&Bill) -> String;
-
-/// Rows about what a team paid for others' room: label and value.
-pub const ROWS: [(&str, Value); 6] = [
-    ("  by Kueue / clearer / other", |b| {
-        format!("{} / {} / {}", b.by_kueue, b.by_clearer, b.by_other)
-    }),
-    ("  card-seconds lost", |b| whole(Some(b.lost_card_seconds))),
-    ("  card-seconds waited to run again", |b| {
-        whole(Some(b.waited_card_seconds))
-    }),
-    ("  until bound again p50 / max, s", |b| {
-        spread(b.rebound.as_ref())
-    }),
-    ("  until useful again p50 / max, s", |b| {
-        spread(b.useful_again.as_ref())
-    }),
-    ("  until done again p50 / max, s", |b| {
-        spread(b.done_again.as_ref())
-    }),
-];
-
-/// A row's cell; empty for a team that paid nothing.
-pub fn cell(bill: &Bill, value: Value) -> String {
-    match bill.evictions() {
-        0 => NOTHING.into(),
-        _ => value(bill),
-    }
-}
-
-fn spread(latency: Option<&Latency>) -> String {
-    latency.map_or(NOTHING.into(), |l| {
-        format!("{} / {}", percentile(l.p50), percentile(l.max))
-    })
-}
-
-/// How many cards had no pod, on average over the observation.
-pub fn idle(run: &RunSummary, plan: &Plan) -> String {
-    let idle = run.idle_card_seconds.filter(|_| run.observed_secs > 0.0);
-    let Some(idle) = idle else {
-        return String::new();
-    };
-    format!(
-        "cards without a pod: {:.0} of {} on average\n",
-        idle / run.observed_secs,
-        plan.cluster.nodes() * CARDS_PER_NODE,
-    )
-}
+use crate::text::{percent, percentile};
+use plan::CARDS_PER_NODE;
+use results::run_folder::{FreeCards, Percentile, RunSummary};
 
 /// Why whole machines found no place: idle cards, and on how many machines they were, once for all that saw the same.
 pub fn unplaced(run: &RunSummary) -> String {
@@ -77,11 +27,9 @@ pub fn unplaced(run: &RunSummary) -> String {
             .map(|(cards, n)| format!("{n} × {cards}"))
             .collect();
         let why = if whole > 0 {
-            format!("{whole} machines were idle, so it was for lack of time and not of room")
+            format!("{whole} machines were idle, so time ran out and not room")
         } else {
-            let share = free
-                .unusable_share
-                .map_or(NOTHING.into(), |s| format!("{:.0} %", s * 100.0));
+            let share = free.unusable_share.map_or("-".into(), percent);
             format!(
                 "{} cards were idle, {share} of them on machines in use",
                 free.idle_cards
@@ -133,36 +81,30 @@ pub fn stalls(run: &RunSummary) -> String {
         );
     }
     if let Some(bound) = &run.bound_in_stalls {
-        for (what, l) in [("met", &bound.inside), ("did not meet", &bound.outside)] {
+        for (what, l) in [
+            ("that overlap a stall", &bound.inside),
+            ("of the rest", &bound.outside),
+        ] {
+            let [p50, p95, max] = [l.p50, l.p95, l.max].map(in_words);
             let _ = writeln!(
                 text,
-                "  submit → bound of the {} that {what} a stall, p50 / p95 / max, s: {} / {} / {}",
+                "  bind latency of the {} {what}, p50 / p95 / longest: {p50} / {p95} / {max}",
                 l.count,
-                percentile(l.p50),
-                percentile(l.p95),
-                percentile(l.max),
             );
         }
     }
     if let Some(disk) = &run.storage {
+        let [sync_p50, sync_p99] = [disk.fsync_p50, disk.fsync_p99].map(in_words);
+        let [commit_p50, commit_p99] = [disk.commit_p50, disk.commit_p99].map(in_words);
         let _ = writeln!(
             text,
-            "etcd: {} fsyncs p50 / p99, s, at most: {} / {}; {} commits: {} / {}",
-            disk.fsyncs,
-            fine(disk.fsync_p50),
-            fine(disk.fsync_p99),
-            disk.commits,
-            fine(disk.commit_p50),
-            fine(disk.commit_p99),
+            "etcd: {} fsyncs, p50 / p99 at most {sync_p50} / {sync_p99}; {} commits: {commit_p50} / {commit_p99}",
+            disk.fsyncs, disk.commits,
         );
     }
     text
 }
 
-/// Seconds to the millisecond, the width of etcd's first bucket.
-fn fine(value: Percentile) -> String {
-    match value {
-        Percentile::Secs(secs) => format!("{secs:.3}"),
-        other => percentile(other),
-    }
+fn in_words(value: Percentile) -> String {
+    percentile(value).unwrap_or_else(|| "too few samples".into())
 }

@@ -1,16 +1,18 @@
 //! Restarts of components over time, with etcd's stalls and its disk, and the waits of those who submitted meanwhile.
 
+mod data;
+
 use plotters::prelude::*;
 
+use self::data::Data;
 use super::canvas::{Key, Sketch};
-use super::components_data::Data;
 use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
-use super::text::{count, short};
 use super::theme::{GRID, INK, SOFT, WRONG};
 use super::words::{Words, write};
+use crate::text::{count, short};
 use plan;
 use results::run_folder::Soak;
 
@@ -38,8 +40,7 @@ pub struct Components {
 }
 
 impl Components {
-    /// A chart for each arm, and of several arms for those in which a component exited or etcd was stopped.
-    #[must_use]
+    /// A chart for each arm, and of several arms for those in which a component exited or etcd was stalled.
     pub fn of(material: &Material) -> Vec<Self> {
         let one = material.arms().len() == 1;
         let soak = material.session.summary.soak.as_ref();
@@ -194,7 +195,7 @@ impl Sketch for Components {
             keys.push(Key::new(Mark::Over, INK, "never bound"));
         }
         if !self.data.stalls.is_empty() {
-            keys.push(Key::new(Mark::Fill, GRID, "etcd stopped on purpose"));
+            keys.push(Key::new(Mark::Fill, GRID, "etcd stalled on purpose"));
         }
         if !self.data.exits.is_empty() {
             keys.push(Key::new(Mark::Cross, WRONG, "component exited"));
@@ -206,8 +207,8 @@ impl Sketch for Components {
         let disk = match self.data.fsyncs().len() {
             0 => "",
             _ => {
-                " etcd's disk: the upper end of the bucket in which the 99th percentile of a few seconds lies; a stopped etcd \
-                  tells nothing."
+                " etcd's disk: the 99th percentile of a few seconds each, at most (the upper end of etcd's own bucket); a stalled \
+                  etcd reports nothing."
             }
         };
         format!(
@@ -235,7 +236,7 @@ impl Sketch for Components {
         let rows = (HEAD, HEAD + PANEL_HEIGHT);
         let panel = Panel::new(body, sides, rows, x.clone(), Scale::log_secs(waits));
         self.draw_events(&panel)?;
-        panel.axes("submit → bound", "time, by its logarithm")?;
+        panel.axes("bind latency", "time (log scale)")?;
         panel.x_axis(time, exits_bottom == rows.1)?;
         for (_, colour, waits) in &self.data.teams {
             for (due, wait) in waits {
@@ -250,7 +251,7 @@ impl Sketch for Components {
             let y = Scale::log_secs(fsyncs.iter().map(|(_, p99)| *p99));
             let panel = Panel::new(body, sides, (rows.1 + BETWEEN, disk_bottom), x.clone(), y);
             self.draw_events(&panel)?;
-            panel.axes("etcd writing its log, p99", "time, by its logarithm")?;
+            panel.axes("etcd writing its log, p99", "time (log scale)")?;
             panel.x_axis(time, exits_bottom == disk_bottom)?;
             self.draw_disk(body, &panel)?;
         }

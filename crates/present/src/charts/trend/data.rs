@@ -1,11 +1,11 @@
 //! What a trend shows: the declared metrics in each session, and how each compares with the sessions before.
 
-use super::material::{Material, RunMaterial};
-use super::metrics::Repeats;
+use super::super::material::{Material, RunMaterial};
+use super::super::measured::Measured;
 use compare::baseline::NIGHTS;
 use compare::metrics::Declared;
 use compare::rank;
-use plan::metric::MetricKey;
+use plan::metric::{Metric, MetricKey};
 use results::metrics::Amount;
 
 /// One-sided level of each end of an interval: 95 % in all, for that metric alone.
@@ -17,7 +17,7 @@ pub(super) struct Point {
     /// Its number, from 0.
     pub session: usize,
     /// Its runs.
-    pub repeats: Repeats,
+    pub measured: Measured,
     /// The interval of its change, on the metric's own scale.
     pub interval: Option<(f64, f64)>,
     /// Its change against the sessions before and that change's interval, as shares.
@@ -25,13 +25,13 @@ pub(super) struct Point {
 }
 
 /// Arms and metrics to show: the declared metrics; where none is, each team's makespan or a 95th percentile of its.
-pub(super) fn chosen(last: &Material, experiment: &str) -> Vec<(String, String)> {
+pub(super) fn chosen(last: &Material, experiment: &str) -> Vec<(String, MetricKey)> {
     let declared = Declared::own().ok();
     let metrics = declared.as_ref().map_or(&[][..], |d| d.of(experiment));
     let mut all = Vec::new();
     for metric in metrics {
         let arms = last.arms().into_iter().filter(|arm| metric.counts_in(arm));
-        all.extend(arms.map(|arm| (arm.to_owned(), metric.metric.to_string())));
+        all.extend(arms.map(|arm| (arm.to_owned(), metric.metric.clone())));
     }
     if !all.is_empty() {
         return all;
@@ -44,8 +44,8 @@ pub(super) fn chosen(last: &Material, experiment: &str) -> Vec<(String, String)>
     for team in run.into_iter().flat_map(RunMaterial::working) {
         let class = team.latency.keys().next();
         let key = match team.makespan_secs {
-            Some(_) => Some(format!("{}.makespan_secs", team.name)),
-            None => class.map(|c| format!("{}.{c}.bind_latency_p95_secs", team.name)),
+            Some(_) => Some(MetricKey::team(&team.name, Metric::MakespanSecs)),
+            None => class.map(|c| MetricKey::class(&team.name, c, Metric::BindLatencyP95Secs)),
         };
         all.extend(first.clone().zip(key));
     }
@@ -53,30 +53,20 @@ pub(super) fn chosen(last: &Material, experiment: &str) -> Vec<(String, String)>
 }
 
 /// A metric in each session that has it.
-pub(super) fn points(sessions: &[&Material], arm: &str, key: &str) -> Vec<Point> {
+pub(super) fn points(sessions: &[&Material], arm: &str, key: &MetricKey) -> Vec<Point> {
     let mut before: Vec<Vec<Amount>> = Vec::new();
     let mut points = Vec::new();
     for (session, material) in sessions.iter().enumerate() {
-        let runs = || material.runs.iter().filter(|r| r.summary.arm == arm);
-        let name: Option<MetricKey> = key.parse().ok();
-        let mut values: Vec<Amount> = runs()
-            .filter_map(|r| r.metrics.get(name.as_ref()?).copied())
-            .collect();
-        values.sort_by(Amount::order);
-        let Some(median) = values.get(values.len().saturating_sub(1) / 2).copied() else {
+        let Some(measured) = Measured::of(material, arm, key) else {
             continue;
         };
+        let (values, of_arm) = (measured.values.clone(), measured.of_arm);
         let recent = before.iter().rev().take(NIGHTS).flatten();
         let base: Vec<Amount> = recent.copied().collect();
-        let against = against(&base, &values, median);
-        let (team, metric) = key.split_once('.').unwrap_or(("", key));
+        let against = against(&base, &values, of_arm);
         points.push(Point {
             session,
-            repeats: Repeats {
-                median,
-                values: values.clone(),
-                published: runs().find_map(|r| r.published(team, metric)),
-            },
+            measured,
             interval: against.and_then(|(base, _, ends)| {
                 ends.map(|(low, high)| (base * (1.0 + low), base * (1.0 + high)))
             }),
