@@ -213,7 +213,7 @@ fn the_folder_holds_all_files_and_reads_back() {
     assert_eq!(run.records[0].attempts[0].borrowed_cards, 4);
     assert_eq!(run.calls.unwrap().total["hami"]["get nodes"], 3);
     let log = std::fs::read_to_string(folder.writer.dir().join("latency.hlog")).unwrap();
-    assert!(log.contains("Tag=a/whole-machine/bound,"), "{log}");
+    assert!(log.contains("Tag=a/whole-machine/bind_latency,"), "{log}");
 }
 
 #[test]

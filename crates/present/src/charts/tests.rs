@@ -232,7 +232,7 @@ fn folders_that_are_no_sessions_give_one_line_each() {
     assert!(refused(&session).contains("damaged"));
     fs::write(
         &summary,
-        good.replacen("\"schema\": 1", "\"schema\": 999", 1),
+        good.replacen("\"schema\": 2", "\"schema\": 999", 1),
     )
     .unwrap();
     assert!(refused(&session).contains("999"));
