@@ -2,7 +2,7 @@
 
 use super::args::UpArgs;
 use super::bench::prepare;
-use super::experiments::loaded;
+use super::hints::loaded;
 use super::order::shape_overrides;
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};

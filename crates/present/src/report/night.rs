@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::compared::{self, Style};
 use super::{ReportError, WithEarlier, nightly};
-use crate::charts::text::clean;
+use crate::text::clean;
 use compare::{CompareError, Comparison, Outcome};
 
 /// What came of a night so far.

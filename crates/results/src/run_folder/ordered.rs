@@ -81,7 +81,7 @@ impl<'a> Ordered<'a> {
 /// # Errors
 /// If it recorded nothing, or something that can't be read.
 pub fn read(dir: &Path) -> Result<Value, ReadError> {
-    reader::versioned(dir, "session that can be continued", files::ORDER)
+    reader::versioned(dir, "session that can be continued", files::ORDER, |_| {})
 }
 
 /// Plans by their arm.
