@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::all::All;
-use super::args::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs};
+use super::args::{BenchArgs, ShapeArgs};
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};
 use ::results::run_folder::files;
@@ -221,17 +221,9 @@ fn own_folders(orders: &[(Order, Setting)]) -> Result<(), BadOptions> {
 
 /// What the options that shape a cluster say.
 pub fn shape_overrides(shape: &ShapeArgs) -> Overrides {
-    let limits = shape.limits.map(|limits| match limits {
-        LimitsArg::Raised => "raised",
-        LimitsArg::HamiDefault => "hami-default",
-    });
-    let policy = shape.node_policy.map(|policy| match policy {
-        PolicyArg::Spread => "spread",
-        PolicyArg::Binpack => "binpack",
-    });
     Overrides {
-        limits: limits.map(Into::into),
-        node_policy: policy.map(Into::into),
+        limits: shape.limits,
+        node_policy: shape.node_policy,
         nodes: shape.nodes,
         seed: shape.seed,
         ..Overrides::default()

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use clap::ValueEnum;
+use interface::{ClearerStrategy, ClearerTrigger};
 use kube::core::Selector;
-use serde::{Deserialize, Serialize};
 
 use super::selector;
 
@@ -24,11 +23,11 @@ pub struct Args {
     #[arg(long, value_name = "TENANT", value_delimiter = ',', required = true, value_parser = team)]
     pub allow: Vec<String>,
     /// How a node is emptied.
-    #[arg(long, value_enum, default_value_t = StrategyKind::Reserve)]
-    pub strategy: StrategyKind,
+    #[arg(long, value_enum, default_value_t = ClearerStrategy::Reserve)]
+    pub strategy: ClearerStrategy,
     /// What counts as a request that waits for a machine.
-    #[arg(long, value_enum, default_value_t = Trigger::Unschedulable)]
-    pub trigger: Trigger,
+    #[arg(long, value_enum, default_value_t = ClearerTrigger::Unschedulable)]
+    pub trigger: ClearerTrigger,
     /// A node not taken by its request this many seconds after its clearing began is put back.
     #[arg(long, value_name = "SECS", default_value_t = 120.0, value_parser = positive_secs)]
     pub time_limit: f64,
@@ -74,28 +73,6 @@ impl Args {
     pub fn may_stop(&self, namespace: &str) -> bool {
         self.allow.iter().any(|a| a == namespace)
     }
-}
-
-/// How a node is emptied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StrategyKind {
-    /// List the node's tasks, cordon, stop those listed. Racy: kept to measure the race.
-    ListThenEvict,
-    /// Cordon, stop, and list again each second until no task holds a card.
-    Recheck,
-    /// Taint for the one request first; stop whatever holds a card until the request has landed.
-    Reserve,
-}
-
-/// What counts as a request that waits for a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Trigger {
-    /// A whole-machine pod of an admitted Workload that kube-scheduler calls unschedulable.
-    Unschedulable,
-    /// That, and also a pending whole-machine Workload that fits into its team's nominal quota.
-    PendingWorkload,
 }
 
 /// A day: no clearing is meant to last longer, and it keeps stamps far from overflow.

@@ -20,7 +20,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::api::{Api, ApiError};
-use super::args::{Args, Trigger};
+use interface::ClearerTrigger;
+
+use super::args::Args;
 use super::facts::{self, Machine, World};
 use super::lease::Gate;
 use super::workload::{self, Quota, Workload};
@@ -131,7 +133,7 @@ impl Live {
             |object| Workload::read(&object).map(Arc::new),
         );
         let mut first_lists = vec![nodes, pods, workloads];
-        if args.trigger == Trigger::PendingWorkload {
+        if args.trigger == ClearerTrigger::PendingWorkload {
             let card = args.card_resource.clone();
             first_lists.push(live.follow(
                 dynamic(workload::local_queues_resource()),

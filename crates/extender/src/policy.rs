@@ -3,14 +3,16 @@
 
 use std::cmp::Ordering;
 
+use interface::Policy;
+
 use super::cards::CardUse;
 use super::names;
 use super::request::{CardRequest, NO_PERCENT, Weights};
 
 /// Fill cards that are in use already.
-pub const BINPACK: &str = "binpack";
+pub const BINPACK: &str = Policy::Binpack.name();
 /// Take the least used cards.
-pub const SPREAD: &str = "spread";
+pub const SPREAD: &str = Policy::Spread.name();
 /// Take cards by their links.
 pub const TOPOLOGY: &str = "topology-aware";
 /// Take idle cards only.

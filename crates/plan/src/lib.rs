@@ -39,13 +39,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use clearer::{ClearerPlan, ClearerStrategy, ClearerTrigger};
+pub use clearer::ClearerPlan;
 pub use data_plane::{DataPlane, DataPlanePlan};
 pub use error::{Place, PlanError};
 pub use expected::{expected_secs, minutes, run_secs};
 pub use experiment::{Arm, Experiment, embedded, load, names, plans, published_restarts_per_hour};
 pub use hami::{HamiKind, HamiSource};
 pub use host::Host;
+pub use interface::{ClearerStrategy, ClearerTrigger, NamedLimits, Policy};
 pub use order::Order;
 pub use overrides::{Overrides, QUICK_COMPRESS};
 pub use schedule::Capacity;
@@ -186,16 +187,6 @@ pub struct ClientLimit {
     pub qps: f64,
     /// Size of the bucket.
     pub burst: u32,
-}
-
-/// Where a pod goes among nodes, or a container among cards, as HAMi names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Policy {
-    /// Prefer the fullest.
-    Binpack,
-    /// Prefer the emptiest.
-    Spread,
 }
 
 /// HAMi's policies and limits.

@@ -95,7 +95,7 @@ fn arguments(plan: &ClearerPlan) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
+    use clap::{Parser as _, ValueEnum as _};
 
     use super::*;
     use plan::{ClearerStrategy, ClearerTrigger};
@@ -117,19 +117,10 @@ mod tests {
 
     #[test]
     fn the_clearer_understands_every_setting_of_a_plan() {
-        use clearer::{StrategyKind, Trigger};
-        let strategies = [
-            (ClearerStrategy::ListThenEvict, StrategyKind::ListThenEvict),
-            (ClearerStrategy::Recheck, StrategyKind::Recheck),
-            (ClearerStrategy::Reserve, StrategyKind::Reserve),
-        ];
-        let triggers = [
-            (ClearerTrigger::Unschedulable, Trigger::Unschedulable),
-            (ClearerTrigger::PendingWorkload, Trigger::PendingWorkload),
-        ];
-        for ((strategy, kind), (trigger, cause)) in strategies
-            .into_iter()
-            .flat_map(|s| triggers.map(|t| (s, t)))
+        let triggers = ClearerTrigger::value_variants();
+        for (strategy, trigger) in ClearerStrategy::value_variants()
+            .iter()
+            .flat_map(|s| triggers.iter().map(move |t| (*s, *t)))
         {
             let plan = ClearerPlan {
                 strategy,
@@ -139,7 +130,7 @@ mod tests {
                 deadline_secs: 45.5,
             };
             let args = parsed(&plan);
-            assert_eq!((args.strategy, args.trigger), (kind, cause));
+            assert_eq!((args.strategy, args.trigger), (strategy, trigger));
             assert!(args.may_stop("speech") && !args.may_stop("research"));
             assert!((args.time_limit - 45.5).abs() < 1e-9);
             assert!(args.lease_secs >= 2 && !args.put_back_all);

@@ -10,7 +10,7 @@ use super::{
     supervisor::Program,
 };
 use plan::component::{HAMI, KUBE_SCHEDULER};
-use plan::{HamiPlan, Policy, SchedulerPlan};
+use plan::{HamiPlan, SchedulerPlan};
 
 /// Namespace of kube-scheduler's Lease.
 pub(super) const LEASE_NAMESPACE: &str = "kube-system";
@@ -98,8 +98,8 @@ pub(super) fn hami(
             format!("--http_bind=127.0.0.1:{}", ports.hami),
             format!("--metrics-bind-address=127.0.0.1:{}", ports.hami_metrics),
             format!("--scheduler-name={SCHEDULER_NAME}"),
-            format!("--node-scheduler-policy={}", policy(plan.node_policy)),
-            format!("--gpu-scheduler-policy={}", policy(plan.gpu_policy)),
+            format!("--node-scheduler-policy={}", plan.node_policy.name()),
+            format!("--gpu-scheduler-policy={}", plan.gpu_policy.name()),
             format!("--kube-qps={}", plan.limit.qps),
             format!("--kube-burst={}", plan.limit.burst),
             format!("--leader-elect={leader_elect}"),
@@ -117,13 +117,6 @@ pub(super) fn hami(
         log: logs.join("hami.log"),
         stdout: None,
     })
-}
-
-fn policy(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Binpack => "binpack",
-        Policy::Spread => "spread",
-    }
 }
 
 /// `--flag=path`.

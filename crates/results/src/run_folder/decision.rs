@@ -71,7 +71,7 @@ impl Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clearer::log::{ClearingTag, Event, Line, StoppedTask};
+    use interface::clearer_log::{ClearingTag, Event, Line, StoppedTask};
 
     #[test]
     fn the_clearer_s_own_lines_are_understood() {
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(again.victim_namespace.as_deref(), Some("vision"));
         assert_eq!(read(Event::PutBack).event, PUT_BACK);
         let chosen = read(Event::Chosen {
-            strategy: clearer::StrategyKind::Reserve,
+            strategy: interface::ClearerStrategy::Reserve,
             victims: 8,
             card_seconds: 1.0,
             cost: 1.0,
