@@ -181,8 +181,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Conformance(args) => conformance::conformance(&place, args).await,
         Command::Setup => {
             let cache = place.open()?;
-            let components = place.programs(&cache).await?;
-            let number = components.binaries().len();
+            let number = place.programs(&cache).await?.of.len();
             outln!(
                 "{number} programs are ready; cache {}",
                 cache.folder().display()
@@ -236,7 +235,7 @@ impl Place {
     }
 
     /// The components, built first where they are missing; Ctrl-C stops the build.
-    async fn programs(&self, cache: &Cache) -> anyhow::Result<components::Components> {
+    async fn programs(&self, cache: &Cache) -> anyhow::Result<plan::Programs> {
         let mut report = bench::setup_report();
         let made = components::setup(cache, self.components.as_deref(), &mut report);
         tokio::select! {

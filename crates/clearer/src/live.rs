@@ -61,10 +61,9 @@ pub async fn connect() -> anyhow::Result<(Client, String)> {
 
 /// A client that hands every answer on.
 fn client(mut config: Config) -> Result<Client, kube::Error> {
-    let agent = concat!("headroom-clearer/", env!("CARGO_PKG_VERSION"));
     config.headers.push((
         http::header::USER_AGENT,
-        http::HeaderValue::from_static(agent),
+        http::HeaderValue::from_static(interface::CLEARER_USER_AGENT),
     ));
     // Retries would hide for minutes that a PodDisruptionBudget holds an eviction back (429). What is worth another try is
     // tried again by whoever called.

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::child;
-use crate::testing::FakeGo;
+use crate::testing::{FakeGo, crd_files, webhook_file};
 
 /// Something done to a cache.
 type Damage<'a> = Box<dyn Fn() + 'a>;
 
-async fn quiet(go: &FakeGo) -> Result<Components, ComponentsError> {
+async fn quiet(go: &FakeGo) -> Result<Programs, ComponentsError> {
     setup(&go.cache, None, &mut |_| {}).await
 }
 
@@ -48,15 +48,16 @@ async fn builds_each_module_once_and_keeps_only_what_runs_need() {
         .unwrap();
 
     assert_eq!(go.builds().len(), PINS.len());
-    for binary in components.binaries() {
-        assert_eq!(binary.version, binary.pinned_version, "{}", binary.name);
+    assert_eq!(components.of.len(), 7);
+    assert_eq!(crate::mismatches(&components), [""; 0]);
+    for program in components.of.values() {
         assert_eq!(
-            binary.sha256,
-            crate::stamp::sha256_of(&binary.path).unwrap()
+            program.sha256,
+            crate::stamp::sha256_of(&program.path).unwrap()
         );
     }
-    assert_eq!(components.kueue_crd_files().unwrap().len(), 2);
-    assert!(components.kueue_webhook_file().is_file());
+    assert_eq!(crd_files(&components).len(), 2);
+    assert!(webhook_file(&components).is_file());
     assert!(
         !components
             .kueue_manifests
@@ -128,7 +129,7 @@ async fn what_is_damaged_is_built_again_and_nothing_else() {
         ),
         (
             "kueue",
-            Box::new(|| fs::remove_file(built.kueue_webhook_file()).unwrap()),
+            Box::new(|| fs::remove_file(webhook_file(&built)).unwrap()),
         ),
         (
             "kubernetes",
@@ -171,7 +172,7 @@ async fn a_cache_that_was_copied_elsewhere_is_used_as_it_is() {
     let go = FakeGo::new("go1.99.0", "");
     let built = quiet(&go).await.unwrap();
     let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    for binary in built.binaries() {
+    for binary in built.of.values() {
         let file = fs::File::options().write(true).open(&binary.path).unwrap();
         file.set_modified(time).unwrap();
     }

@@ -4,7 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use plan::Programs;
+
 use super::cache::Cache;
+use super::supplied;
 
 /// Writes an executable shell script.
 pub(crate) fn script(path: &Path, body: &str) -> PathBuf {
@@ -106,4 +109,17 @@ done
             .map(str::to_owned)
             .collect()
     }
+}
+
+/// Kueue's CRD files, sorted.
+pub fn crd_files(programs: &Programs) -> Vec<PathBuf> {
+    let files = supplied::manifest_files(&programs.kueue_manifests).unwrap();
+    let crds = files.iter().filter(|file| file.starts_with(supplied::CRDS));
+    crds.map(|file| programs.kueue_manifests.join(file))
+        .collect()
+}
+
+/// The file with Kueue's webhook configurations.
+pub fn webhook_file(programs: &Programs) -> PathBuf {
+    programs.kueue_manifests.join(supplied::WEBHOOKS)
 }

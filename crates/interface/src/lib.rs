@@ -1,14 +1,25 @@
-//! What the two programs under a cluster, the extender and the node clearer, are told and what they write down.
+//! What the two programs under a cluster, the extender and the node clearer, are told and what they call
+//! themselves.
 //!
-//! A plan names the same settings and a run's folder keeps the same lines, so each is said once, here: by one name on a
-//! command line ([`clap::ValueEnum`]), in a file (serde) and in its schema. A crate of its own because neither program may
-//! know of plans and no plan of either program. Names and shapes only: nothing here acts.
-
-pub mod clearer_log;
+//! A plan names the same settings, so each is said once, here: by one name on a command line ([`clap::ValueEnum`]), in a
+//! file (serde) and in its schema. A crate of its own because neither program may know of plans and no plan of either
+//! program. Names only: nothing here acts.
 
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The built-in extender's calls are counted under this name.
+pub const EXTENDER_AGENT: &str = "headroom-extender";
+
+/// What the built-in extender calls itself to the API server: its name and version.
+pub const EXTENDER_USER_AGENT: &str = concat!("headroom-extender/", env!("CARGO_PKG_VERSION"));
+
+/// The clearer's calls are counted under this name.
+pub const CLEARER_AGENT: &str = "headroom-clearer";
+
+/// What the clearer calls itself to the API server: its name and version.
+pub const CLEARER_USER_AGENT: &str = concat!("headroom-clearer/", env!("CARGO_PKG_VERSION"));
 
 /// Where a pod goes among nodes, or a container among cards, as HAMi names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
@@ -105,6 +116,16 @@ mod tests {
         one_name(Policy::name);
         one_name(ClearerStrategy::name);
         one_name(ClearerTrigger::name);
+    }
+
+    #[test]
+    fn calls_are_counted_under_what_stands_before_the_slash() {
+        for (agent, whole) in [
+            (EXTENDER_AGENT, EXTENDER_USER_AGENT),
+            (CLEARER_AGENT, CLEARER_USER_AGENT),
+        ] {
+            assert_eq!(whole.split_once('/').unwrap().0, agent);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 mod check;
 mod clearer;
-pub mod component;
+mod component;
 mod data_plane;
 mod decode;
 mod describe;
@@ -40,6 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use clearer::ClearerPlan;
+pub use component::{Component, Program, Programs};
 pub use data_plane::{DataPlane, DataPlanePlan};
 pub use error::{Place, PlanError};
 pub use expected::{expected_secs, minutes, run_secs};

@@ -36,7 +36,7 @@ pub(super) async fn checks_of_supplied(cache: &Cache, folder: &Path) -> Vec<Chec
 async fn supplied(cache: &Cache, folder: &Path) -> Check {
     const NAME: &str = "components";
     match setup(cache, Some(folder), &mut |_| {}).await {
-        Ok(found) => match found.mismatches().as_slice() {
+        Ok(found) => match crate::mismatches(&found).as_slice() {
             [] => Check::ok(
                 NAME,
                 format!("all in {}, the pinned versions", folder.display()),

@@ -9,8 +9,7 @@ use anyhow::Context as _;
 use crate::cluster::Cluster;
 use crate::observer::Clock;
 use crate::tenants::GROUP_LABEL;
-use plan::component::CLEARER;
-use plan::{ClearerPlan, Plan};
+use plan::{ClearerPlan, Component, Plan};
 use results::judge;
 use results::run_folder::{Disturbance, Record, RunSummary, RunWriter, reader};
 
@@ -34,7 +33,12 @@ pub async fn start(
 ) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("finding headroom's own program")?;
     let decisions = writer.decisions();
-    cluster.run(CLEARER, program, arguments(plan), Some(decisions.clone()));
+    cluster.run(
+        Component::Clearer,
+        program,
+        arguments(plan),
+        Some(decisions.clone()),
+    );
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !leads(&decisions) {
         anyhow::ensure!(

@@ -20,15 +20,14 @@ use super::frozen;
 use super::play::play;
 use super::progress::Progress;
 use super::stalls::inject;
-use crate::cluster::{self, Cluster, Exit, Programs};
+use crate::cluster::{self, Cluster, Exit};
 use crate::data_plane;
 use crate::driver::Driver;
 use crate::observer::storage::{self, Sampled};
 use crate::observer::{Clock, Observation, Observer, Pids, audit, metrics};
 use crate::tenants;
 use host::machine::Fingerprint;
-use plan::HamiSource;
-use plan::{self, Host, Plan, Stall};
+use plan::{self, HamiSource, Host, Plan, Programs, Stall};
 use results::judge;
 use results::run_folder::info::Program;
 use results::run_folder::run_summary::cut;
@@ -51,12 +50,8 @@ const GLANCE: Duration = Duration::from_millis(500);
 pub struct Bench {
     /// Programs of the control plane.
     pub programs: Programs,
-    /// Their versions and checksums, by component.
-    pub components: BTreeMap<String, Program>,
     /// Which HAMi runs.
     pub hami: HamiSource,
-    /// What it calls itself in the audit log.
-    pub hami_agent: String,
     /// Folder of live clusters' state.
     pub state_root: PathBuf,
 }
@@ -145,7 +140,7 @@ pub async fn run(
     for line in &lines {
         writer.exit(line);
     }
-    let agents = agents(bench);
+    let agents = bench.programs.agents();
     let (log, line, end_secs) = (audit_log, clock.clone(), observation.end_secs);
     disturbed.extend(lost_substrate(&exits));
     let mut records = std::mem::take(&mut observation.records);
@@ -322,22 +317,22 @@ fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Resu
         plan: job.plan.clone(),
         host: job.host.clone(),
         hami: bench.hami.clone(),
-        components: bench.components.clone(),
+        components: recorded(&bench.programs),
         client_limits: BTreeMap::new(),
         evidence: sources.into_iter().chain(clearer).map(Into::into).collect(),
         machine: serde_json::to_value(machine)?,
     })
 }
 
-/// Components by what they call themselves in the audit log where that is not their name.
-fn agents(bench: &Bench) -> BTreeMap<String, String> {
-    let kueue = bench.programs.kueue.file_name().unwrap_or_default();
-    BTreeMap::from([
-        (
-            kueue.to_string_lossy().into_owned(),
-            plan::component::KUEUE.into(),
-        ),
-        (bench.hami_agent.clone(), plan::component::HAMI.into()),
-        ("headroom-clearer".into(), plan::component::CLEARER.into()),
-    ])
+/// Versions and checksums, as a run's folder has them.
+fn recorded(programs: &Programs) -> BTreeMap<String, Program> {
+    let of = programs.of.iter();
+    of.map(|(component, program)| {
+        let recorded = Program {
+            version: program.version.clone(),
+            sha256: program.sha256.clone(),
+        };
+        (component.program().to_owned(), recorded)
+    })
+    .collect()
 }

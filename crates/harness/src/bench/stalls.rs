@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::cluster::Cluster;
 use crate::observer::Clock;
-use plan::Stall;
-use plan::component::ETCD;
+use plan::{Component, Stall};
 
 /// Stops and continues etcd at the plan's moments. `done` gets each stall as it was, once it is over; dropping the future
 /// ends a stall at once, and that one was as long as it was.
@@ -13,7 +12,7 @@ pub async fn inject(stalls: &[Stall], cluster: &Cluster, clock: &Clock, done: &m
     for stall in stalls {
         tokio::time::sleep_until(clock.instant_at(stall.at_secs).into()).await;
         let at_secs = clock.now_secs();
-        let Some(paused) = cluster.pause(ETCD) else {
+        let Some(paused) = cluster.pause(Component::Etcd) else {
             // It is dead: the run says so by itself.
             return;
         };

@@ -43,7 +43,6 @@ use tokio::sync::mpsc;
 
 pub use bring_up::bring_up;
 pub use error::ClusterError;
-pub use extender::ExtenderProgram;
 pub use kueue::TOTAL_GPUMEM;
 pub use nodes::{CARD_TYPE, HANDSHAKES, fake as fake_node, names as node_names};
 pub use pause::Paused;
@@ -52,34 +51,9 @@ pub use session::{SessionState, clear_leftovers, down, list};
 pub use supervisor::Exit;
 pub use system::SCHEDULER_NAME;
 
-use plan::{ClientLimit, Plan};
+use plan::{ClientLimit, Component, Plan, Programs};
 use session::Session;
 use supervisor::Supervisor;
-
-/// Where the programs are. Paths must be absolute.
-#[derive(Debug, Clone)]
-pub struct Programs {
-    /// etcd.
-    pub etcd: PathBuf,
-    /// kube-apiserver.
-    pub kube_apiserver: PathBuf,
-    /// kube-controller-manager.
-    pub kube_controller_manager: PathBuf,
-    /// kube-scheduler.
-    pub kube_scheduler: PathBuf,
-    /// The kwok controller.
-    pub kwok: PathBuf,
-    /// kwokctl.
-    pub kwokctl: PathBuf,
-    /// Kueue's manager.
-    pub kueue: PathBuf,
-    /// Folder with Kueue's `crd/bases/*.yaml` and `webhook/manifests.yaml`: `config/components` of its module.
-    pub kueue_manifests: PathBuf,
-    /// HAMi's scheduler, or this program for the built-in extender.
-    pub hami: PathBuf,
-    /// Arguments before HAMi's own flags, e.g. `extender`.
-    pub hami_args: Vec<OsString>,
-}
 
 /// How much of the system under test comes up with the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,9 +150,9 @@ impl Cluster {
 
     /// Stops a component's process where it stands until the answer is dropped; `None` if it does not run.
     #[must_use]
-    pub fn pause(&self, component: &str) -> Option<Paused> {
-        let running = self.components();
-        let found = running.into_iter().find(|(name, _)| name == component);
+    pub fn pause(&self, component: Component) -> Option<Paused> {
+        let mut running = self.components().into_iter();
+        let found = running.find(|(name, _)| name == component.name());
         found.map(|(_, pid)| Paused::new(pid))
     }
 
@@ -206,7 +180,14 @@ impl Cluster {
 
     /// Keeps one more program running for as long as the cluster is up, with the cluster's environment (`KUBECONFIG`) and
     /// `<name>.log` among the logs; what it prints goes to `stdout` if that is given.
-    pub fn run(&self, name: &str, program: PathBuf, args: Vec<OsString>, stdout: Option<PathBuf>) {
+    pub fn run(
+        &self,
+        component: Component,
+        program: PathBuf,
+        args: Vec<OsString>,
+        stdout: Option<PathBuf>,
+    ) {
+        let name = component.name();
         self.supervisor.run(supervisor::Program {
             name: name.to_owned(),
             program,
@@ -265,6 +246,15 @@ pub async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, Clust
     let agent = http::HeaderValue::from_str(user_agent).map_err(|e| unexpected(e.to_string()))?;
     config.headers.push((http::header::USER_AGENT, agent));
     Client::try_from(config).map_err(|e| unexpected(e.to_string()))
+}
+
+/// Where a component's program is.
+fn program(programs: &Programs, component: Component) -> Result<PathBuf, ClusterError> {
+    let found = programs.of.get(&component).map(|p| p.path.clone());
+    found.ok_or_else(|| ClusterError::Unexpected {
+        what: "the programs".into(),
+        detail: format!("{} is not among them", component.program()),
+    })
 }
 
 /// Environment of every component. Nothing is inherited from the user's: no proxy, no KWOK_ or GODEBUG setting, no

@@ -5,12 +5,11 @@ use std::{ffi::OsString, path::Path};
 use serde_json::json;
 
 use super::{
-    ClusterError, Programs, manifest,
+    ClusterError, manifest, program,
     substrate::{self, write},
     supervisor::Program,
 };
-use plan::component::{HAMI, KUBE_SCHEDULER};
-use plan::{HamiPlan, SchedulerPlan};
+use plan::{Component, HamiPlan, Programs, SchedulerPlan};
 
 /// Namespace of kube-scheduler's Lease.
 pub(super) const LEASE_NAMESPACE: &str = "kube-system";
@@ -63,8 +62,8 @@ pub(super) fn kube_scheduler(
     let file = session.join("kube-scheduler.yaml");
     write(&file, &manifest::render(&[config]))?;
     Ok(Program {
-        name: KUBE_SCHEDULER.into(),
-        program: programs.kube_scheduler.clone(),
+        name: Component::KubeScheduler.name().into(),
+        program: program(programs, Component::KubeScheduler)?,
         args: vec![
             option("--config", &file),
             option("--authentication-kubeconfig", &kubeconfig),
@@ -110,8 +109,8 @@ pub(super) fn hami(
     );
     args.push(option("--device-config-file", &devices));
     Ok(Program {
-        name: HAMI.into(),
-        program: programs.hami.clone(),
+        name: Component::Hami.name().into(),
+        program: program(programs, Component::Hami)?,
         args,
         env: super::environment(session),
         log: logs.join("hami.log"),

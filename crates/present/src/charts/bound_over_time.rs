@@ -14,7 +14,7 @@ use super::scale::Scale;
 use super::text::{secs, short, wrap};
 use super::theme::{INK, MARGIN, TITLE, WIDTH, WRONG};
 use super::words::{Words, write};
-use plan::component::HAMI;
+use plan::Component;
 use plan::{ClientLimit, Via};
 
 /// The most arms that one picture shows.
@@ -118,7 +118,7 @@ fn arm(material: &Material, run: &RunMaterial) -> Arm {
         calls: run
             .summary
             .calls_per_pod
-            .get(HAMI)
+            .get(Component::Hami.name())
             .map(|calls| calls.values().sum())
             .filter(|n| *n > 0.0),
         end_secs,

@@ -71,7 +71,7 @@ impl Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use interface::clearer_log::{ClearingTag, Event, Line, StoppedTask};
+    use clearer::log::{ClearingTag, Event, Line, StoppedTask};
 
     #[test]
     fn the_clearer_s_own_lines_are_understood() {
