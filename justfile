@@ -12,10 +12,11 @@ setup:
 test:
     cargo test --release
 
-# Formatting and lints, as CI runs them.
+# Formatting, lints and documents (links, figures in both languages), as CI checks them.
 lint:
     cargo fmt --check
     cargo clippy --release --all-targets -- -D warnings
+    cargo test --release --test documents
 
 # What the harness itself costs over a run at compression 120: CPU, memory, watch lag, late submissions.
 bench-self *options:
