@@ -8,11 +8,12 @@ use jiff::Timestamp;
 
 use super::Place;
 use super::args::BenchArgs;
-use super::bench::{BadOptions, order, untaken};
+use super::bench::{order, untaken};
 use super::setting::Setting;
 use ::results::run_folder::place::{self, RUNS};
 use ::results::run_folder::replace;
 use host::terminal::in_one;
+use host::usage::Usage;
 use plan::Order;
 use plan::{self, Experiment};
 use present::tables::page::{Input, Outcome, Page};
@@ -137,8 +138,8 @@ impl All {
 }
 
 /// Refuses what is about one experiment.
-fn check(args: &BenchArgs) -> Result<(), BadOptions> {
-    let no = |what: &str, why: &str| Err(BadOptions(format!("{what} does not go with all: {why}")));
+fn check(args: &BenchArgs) -> Result<(), Usage> {
+    let no = |what: &str, why: &str| Err(Usage::new(format!("{what} does not go with all: {why}")));
     let timeline = "not every experiment has a timeline; name those that have one, or use --quick";
     let arms = "arms differ in just that; name the experiments instead";
     if args.experiments.len() > 1 {

@@ -16,15 +16,11 @@ use components::{self, Cache, Hami, Progress};
 use harness::bench::{self, Bench, News};
 use harness::tenants;
 use host::terminal::in_one;
+use host::usage::{OrUsage as _, Usage};
 use plan::Order;
 use plan::{self, Overrides, Plan, minutes};
 use present::tables::page::Outcome;
 use present::tables::{soak, table, verdicts};
-
-/// Options that do not go together, or not with what is to be run.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadOptions(pub String);
 
 /// Runs experiments.
 ///
@@ -136,7 +132,7 @@ pub fn command_line() -> Vec<String> {
 /// # Errors
 /// If the experiment or the options for it are wrong.
 pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Order, Setting)> {
-    let experiment = plan::load(name)?;
+    let experiment = plan::load(name).or_usage()?;
     let overrides = Overrides {
         compress: args.compress,
         timeline: args.timeline.clone(),
@@ -158,10 +154,10 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
     }
     host.keep |= args.keep;
     let setting = Setting::new(&host, &experiment)?;
-    let plans = plan::plans(&experiment, &overrides)?;
+    let plans = plan::plans(&experiment, &overrides).or_usage()?;
     if host.keep && plans.iter().any(|plan| plan.soak_secs.is_some()) {
         let problem = "--keep does not go with --soak: which run is the last is not known before; leave out one of them";
-        return Err(BadOptions(problem.to_owned()).into());
+        return Err(Usage::new(problem.to_owned()).into());
     }
     let one = args.experiments.len() == 1;
     if args.quick && one && !plans.iter().any(|plan| plan.quick) {
@@ -178,30 +174,22 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
     Ok((order, setting))
 }
 
-/// A session's folder that cannot be one.
-#[derive(Debug, thiserror::Error)]
-#[error("--out {}: {problem}; name a new folder or an empty one", path.display())]
-pub struct Taken {
-    path: PathBuf,
-    problem: &'static str,
-}
-
 /// Checks that a session's folder is new or empty.
-pub fn untaken(path: &Path) -> Result<(), Taken> {
+pub fn untaken(path: &Path) -> Result<(), Usage> {
     let problem = match path.read_dir().map(|mut entries| entries.next().is_some()) {
         Ok(true) if path.join(files::SUMMARY).exists() => "it holds a session already",
         Ok(true) => "there are files in it",
         Err(error) if error.kind() == ErrorKind::NotADirectory => "it is no folder",
         _ => return Ok(()),
     };
-    Err(Taken {
-        path: path.to_owned(),
-        problem,
-    })
+    Err(Usage::new(format!(
+        "--out {}: {problem}; name a new folder or an empty one",
+        path.display()
+    )))
 }
 
 /// Checks that no two sessions are to be written into one folder: `--out` has one for each experiment's name.
-fn own_folders(orders: &[(Order, Setting)]) -> Result<(), BadOptions> {
+fn own_folders(orders: &[(Order, Setting)]) -> Result<(), Usage> {
     let mut taken = BTreeSet::new();
     let out = |(order, _): &(Order, Setting)| order.host.out.clone();
     match orders
@@ -209,7 +197,7 @@ fn own_folders(orders: &[(Order, Setting)]) -> Result<(), BadOptions> {
         .filter_map(out)
         .find(|dir| !taken.insert(dir.clone()))
     {
-        Some(dir) => Err(BadOptions(format!(
+        Some(dir) => Err(Usage::new(format!(
             "two experiments would be written to {}: give them names of their own, or use --repeat",
             dir.display()
         ))),

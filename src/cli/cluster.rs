@@ -7,6 +7,7 @@ use super::{Exit, Place, signals};
 use harness::bench::run::{USER_AGENT, bring_up};
 use harness::cluster::{self, SessionState};
 use harness::tenants;
+use host::usage::OrUsage as _;
 use host::{errln, out, outln};
 
 /// Brings a cluster with an experiment's teams up, leaves it running, and prints the line that points kubectl at it.
@@ -23,8 +24,8 @@ pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
 }
 
 async fn brought_up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
-    let experiment = plan::load(&args.experiment)?;
-    let plans = plan::plans(&experiment, &shape_overrides(&args.shape))?;
+    let experiment = plan::load(&args.experiment).or_usage()?;
+    let plans = plan::plans(&experiment, &shape_overrides(&args.shape)).or_usage()?;
     let Some(plan) = plans.first() else {
         anyhow::bail!(
             "experiment {} has no arm that runs by default",
@@ -99,7 +100,7 @@ fn describe(session: &SessionState) -> String {
 /// If `id` is no kept cluster, or something of it cannot be removed.
 pub fn down(place: &Place, id: Option<&str>) -> anyhow::Result<Exit> {
     let cache = place.open()?;
-    let ended = cluster::down(&Place::state_root(&cache), id)?;
+    let ended = cluster::down(&Place::state_root(&cache), id).or_usage()?;
     if ended.is_empty() {
         outln!("no cluster was left running");
     }

@@ -6,20 +6,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::args::CompareArgs;
-use super::bench::BadOptions;
 use super::{Exit, named, outputs};
 use ::compare::metrics::Declared;
 use ::compare::{self, Comparison, Options, Outcome, baseline, power};
 use ::results::run_folder::place::RUNS;
 use host::terminal::in_one;
 use host::text_file;
+use host::usage::{OrUsage as _, Usage};
 use present::charts;
 use present::report::compared::{self, Style};
-
-/// Sessions that do not say which side they are on.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Unsaid(String);
 
 /// Compares sessions, or simulates comparisons with `--power`.
 ///
@@ -37,7 +32,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         across: args.across.clone(),
         disturbed: args.disturbed,
     };
-    let found = compare::compare(&base, &new, &declared, &options)?;
+    let found = compare::compare(&base, &new, &declared, &options).or_usage()?;
     out!(
         "{}",
         compared::text(&found, Style::Terminal { all: args.all })
@@ -56,7 +51,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
 }
 
 /// Checks that nothing that is read is written.
-fn apart(args: &CompareArgs, read: &[PathBuf]) -> Result<(), BadOptions> {
+fn apart(args: &CompareArgs, read: &[PathBuf]) -> Result<(), Usage> {
     let written = [
         ("--json", args.json.as_deref()),
         ("--markdown", args.markdown.as_deref()),
@@ -78,8 +73,8 @@ pub fn exit(found: &Comparison) -> Exit {
 /// If the file is wrong.
 pub fn declared(file: Option<&Path>) -> anyhow::Result<Declared> {
     Ok(match file {
-        Some(file) => Declared::read(file)?,
-        None => Declared::own()?,
+        Some(file) => Declared::read(file).or_usage()?,
+        None => Declared::own().or_usage()?,
     })
 }
 
@@ -116,7 +111,7 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
             &names
         };
         let new = named::sessions(names)?;
-        let base = baseline::nights(Path::new(RUNS), nights, &new, &args.across)?;
+        let base = baseline::nights(Path::new(RUNS), nights, &new, &args.across).or_usage()?;
         return Ok((base, new));
     }
     let (base, new) = match (&args.sessions[..], &args.new[..]) {
@@ -124,24 +119,24 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         (base @ [_, ..], new @ [_, ..]) => (base.to_vec(), new.to_vec()),
         ([], []) => {
             return Err(
-                Unsaid("name the sessions to compare: headroom compare BASE NEW".into()).into(),
+                Usage::new("name the sessions to compare: headroom compare BASE NEW").into(),
             );
         }
         ([one], []) => {
-            return Err(Unsaid(format!(
+            return Err(Usage::new(format!(
                 "{one} is to be compared with what? headroom compare BASE {one}, or headroom compare --baseline nightly {one}"
             ))
             .into());
         }
         ([], new) => {
             let new = new.join(" ");
-            return Err(Unsaid(format!(
+            return Err(Usage::new(format!(
                 "what is before -- is the baseline, and nothing is: headroom compare BASE… -- {new}"
             ))
             .into());
         }
         (several, []) => {
-            return Err(Unsaid(format!(
+            return Err(Usage::new(format!(
                 "which of {} are the baseline? Put -- before the new ones: headroom compare BASE… -- NEW…",
                 several.join(", ")
             ))
@@ -158,14 +153,14 @@ const MOST_MIB: u64 = 64;
 fn simulate(file: &Path, args: &CompareArgs) -> anyhow::Result<Exit> {
     apart(args, &[file.to_owned()])?;
     let text = text_file::read(file, MOST_MIB)
-        .map_err(|why| Unsaid(format!("can't read {}: {why}", file.display())))?;
+        .map_err(|why| Usage::new(format!("can't read {}: {why}", file.display())))?;
     let aa: Comparison = serde_json::from_str(&text).map_err(|e| {
-        Unsaid(format!(
+        Usage::new(format!(
             "{} is no comparison that --json wrote: {e}",
             file.display()
         ))
     })?;
-    let found = power::power(&aa, args.draws, args.seed)?;
+    let found = power::power(&aa, args.draws, args.seed).or_usage()?;
     let text = compared::power_text(&found);
     out!("{text}");
     if let Some(file) = &args.json {

@@ -1,17 +1,19 @@
 //! `headroom list` and `headroom explain`.
 
 use host::outln;
-use plan::{self, Experiment, Overrides, Plan, PlanError, minutes};
+use host::usage::OrUsage as _;
+use plan::{self, Experiment, Overrides, Plan, minutes};
 
 /// Prints every experiment with the time that its default arms take.
 ///
 /// # Errors
 /// None of an embedded experiment, which a test loads.
-pub fn list() -> Result<(), PlanError> {
+pub fn list() -> anyhow::Result<()> {
     for (name, title) in plan::names() {
-        let plans = plan::plans(&plan::load(&name)?, &Overrides::default())?;
+        let plans =
+            plan::plans(&plan::load(&name).or_usage()?, &Overrides::default()).or_usage()?;
         outln!("{name:<14} {:>11}  {title}", minutes(expected_secs(&plans)));
-        let regimes = plan::load(&name)?.regimes;
+        let regimes = plan::load(&name).or_usage()?.regimes;
         if !regimes.is_empty() {
             outln!("{:<27} one alone: {}", "", regimes.join(", "));
         }
@@ -23,8 +25,8 @@ pub fn list() -> Result<(), PlanError> {
 ///
 /// # Errors
 /// If there is no such experiment, or its file is wrong.
-pub fn explain(name: &str) -> Result<(), PlanError> {
-    let experiment = plan::load(name)?;
+pub fn explain(name: &str) -> anyhow::Result<()> {
+    let experiment = plan::load(name).or_usage()?;
     outln!("{}: {}", experiment.name, experiment.title);
     if !experiment.description.is_empty() {
         outln!("\n{}", experiment.description.trim());
@@ -40,7 +42,7 @@ pub fn explain(name: &str) -> Result<(), PlanError> {
             arms: vec![arm.name.clone()],
             ..Overrides::default()
         };
-        let secs = expected_secs(&plan::plans(&experiment, &overrides)?);
+        let secs = expected_secs(&plan::plans(&experiment, &overrides).or_usage()?);
         outln!(
             "  {:<24} {:>11}  {}{asked}",
             arm.name,

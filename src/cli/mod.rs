@@ -20,17 +20,10 @@ use host::{errln, out, outln};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::compare::CompareError;
-use ::compare::metrics::MetricsError;
-use ::compare::power::PowerError;
-use ::conformance::record::BadRecord;
-use ::results::run_folder::ReadError;
-use components::{Cache, ComponentsError, Verdict};
+use components::{Cache, Verdict};
 use harness::cluster::{ClusterError, clear_leftovers};
 use host::terminal;
-use plan::PlanError;
-use present::charts::PlotError;
-use present::report::ReportError;
+use host::usage::{OrUsage as _, is_usage};
 use present::{charts, report};
 
 pub use args::{Cli, Command};
@@ -96,33 +89,6 @@ fn told(error: &anyhow::Error) -> String {
     }
 }
 
-fn is_usage(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.is::<PlanError>()
-            || cause.is::<ReadError>()
-            || cause.is::<named::NoSession>()
-            || cause
-                .downcast_ref()
-                .is_some_and(|e| matches!(e, PlotError::Read(_)))
-            || cause
-                .downcast_ref()
-                .is_some_and(|e| matches!(e, ReportError::Read(_)))
-            || cause.is::<bench::Taken>()
-            || cause.is::<bench::BadOptions>()
-            || matches!(cause.downcast_ref(), Some(ClusterError::Unknown { .. }))
-            || cause.is::<CompareError>()
-            || cause.is::<MetricsError>()
-            || cause.is::<PowerError>()
-            || cause.is::<compare::Unsaid>()
-            || cause.is::<nightly::NothingToRun>()
-            || cause.is::<conformance::BadOptions>()
-            || cause.is::<BadRecord>()
-            || cause
-                .downcast_ref::<ComponentsError>()
-                .is_some_and(ComponentsError::is_usage)
-    })
-}
-
 async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     let place = Place {
         cache: cli.cache,
@@ -152,7 +118,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Command::Plot { sessions, out } => {
-            for path in charts::plot(&named::only_sessions(&sessions)?, &out)? {
+            for path in charts::plot(&named::only_sessions(&sessions)?, &out).or_usage()? {
                 outln!("{}", path.display());
             }
             Ok(Exit::Done)
@@ -163,18 +129,18 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
             if out.extension().is_none_or(|end| end != "html") {
                 outputs::apart(&[("--out", Some(&out))], &sessions)?;
             }
-            report::write(&sessions, &out)?;
+            report::write(&sessions, &out).or_usage()?;
             outln!("{}", out.display());
             Ok(Exit::Done)
         }
         Command::Compare(args) => compare::compare(&args),
         Command::Nightly(args) => nightly::nightly(&place, args).await,
         Command::Show { session } => {
-            out!("{}", report::show(&named::session(&session)?)?);
+            out!("{}", report::show(&named::session(&session)?).or_usage()?);
             Ok(Exit::Done)
         }
         Command::Runs { dir } => {
-            out!("{}", report::runs(&named::folder(dir)?)?);
+            out!("{}", report::runs(&named::folder(dir)?).or_usage()?);
             Ok(Exit::Done)
         }
         Command::Bench(args) => bench::bench(&place, args).await,
@@ -207,7 +173,7 @@ struct Place {
 impl Place {
     /// Opens the cache, after clearing what killed commands left in it.
     fn open(&self) -> anyhow::Result<Cache> {
-        let cache = Cache::open(self.cache.as_deref())?;
+        let cache = Cache::open(self.cache.as_deref()).or_usage()?;
         for id in clear_leftovers(&Self::state_root(&cache))? {
             errln!("cleared what a killed command left: {id}");
         }
@@ -239,7 +205,7 @@ impl Place {
         let mut report = bench::setup_report();
         let made = components::setup(cache, self.components.as_deref(), &mut report);
         tokio::select! {
-            made = made => Ok(made?),
+            made = made => made.or_usage(),
             () = signals::stop().cancelled() => Err(Interrupted.into()),
         }
     }

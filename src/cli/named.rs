@@ -7,20 +7,13 @@ use std::path::{Path, PathBuf};
 use ::results::run_folder::place::RUNS;
 use ::results::run_folder::{ReadError, Session, files, sessions};
 use host::terminal::clean;
-
-/// A name that stands for no session.
-#[derive(Debug, thiserror::Error)]
-#[error("{name}: {problem}")]
-pub struct NoSession {
-    name: String,
-    problem: String,
-}
+use host::usage::Usage;
 
 /// The folders that these names stand for.
 ///
 /// # Errors
 /// A name like `latest~9` for which there is no session, or one that is neither a folder nor such a name.
-pub fn sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
+pub fn sessions(names: &[String]) -> Result<Vec<PathBuf>, Usage> {
     names.iter().map(|name| session(name)).collect()
 }
 
@@ -28,7 +21,7 @@ pub fn sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
 ///
 /// # Errors
 /// As [`sessions`].
-pub fn only_sessions(names: &[String]) -> Result<Vec<PathBuf>, NoSession> {
+pub fn only_sessions(names: &[String]) -> Result<Vec<PathBuf>, Usage> {
     let (real, others): (Vec<PathBuf>, Vec<PathBuf>) = sessions(names)?
         .into_iter()
         .partition(|path| !is_foreign(path));
@@ -53,7 +46,7 @@ fn is_foreign(path: &Path) -> bool {
 ///
 /// # Errors
 /// As [`sessions`].
-pub fn session(name: &str) -> Result<PathBuf, NoSession> {
+pub fn session(name: &str) -> Result<PathBuf, Usage> {
     find(Path::new(RUNS), name)
 }
 
@@ -61,21 +54,16 @@ pub fn session(name: &str) -> Result<PathBuf, NoSession> {
 ///
 /// # Errors
 /// If there is no such folder.
-pub fn folder(path: PathBuf) -> Result<PathBuf, NoSession> {
+pub fn folder(path: PathBuf) -> Result<PathBuf, Usage> {
     if path.is_dir() {
         return Ok(path);
     }
-    Err(NoSession {
-        name: path.display().to_string(),
-        problem: "there is no such folder".into(),
-    })
+    let path = path.display();
+    Err(Usage::new(format!("{path}: there is no such folder")))
 }
 
-fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
-    let no = |problem: String| NoSession {
-        name: name.to_owned(),
-        problem,
-    };
+fn find(runs: &Path, name: &str) -> Result<PathBuf, Usage> {
+    let no = |problem: String| Usage::new(format!("{name}: {problem}"));
     let named = || {
         // As `headroom runs` prints it.
         let listed = runs.join(name);

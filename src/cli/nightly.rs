@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::args::{BenchArgs, NightlyArgs};
-use super::bench::BadOptions;
 use super::setting::Setting;
 use super::{Exit, Interrupted, Place, bench, compare, signals};
 use ::compare::baseline::{NIGHTLY, Nights, nights};
@@ -16,19 +15,13 @@ use ::compare::{CompareError, Comparison, Options, Outcome};
 use ::results::run_folder::place::{RUNS, stamp};
 use harness::bench::session;
 use host::terminal::{clean, in_one};
+use host::usage::Usage;
 use plan::Order;
 use present::report::compared::{self, Style};
 use present::report::{self, WithEarlier};
 
 /// Held for as long as a night goes on, in the cache, since a second night would disturb the first wherever it runs.
 const LOCK: &str = "nightly.lock";
-
-/// Nothing says what to run.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "no experiment to run; name some with --experiments, or under nightly in the file of metrics"
-)]
-pub struct NothingToRun;
 
 /// What came of a night so far.
 #[derive(Debug, Default)]
@@ -195,7 +188,7 @@ fn orders(
         args.experiments.clone()
     };
     if experiments.is_empty() {
-        return Err(NothingToRun.into());
+        return Err(Usage::new("no experiment to run; name some with --experiments, or under nightly in the file of metrics").into());
     }
     let bench_args = BenchArgs {
         experiments,
@@ -225,7 +218,7 @@ fn orders(
                 "experiment {} is named twice: a night is compared with earlier nights, not with itself; for more runs use --repeat",
                 order.experiment
             );
-            return Err(BadOptions(problem).into());
+            return Err(Usage::new(problem).into());
         }
         orders.push((order, setting));
     }
@@ -233,7 +226,7 @@ fn orders(
 }
 
 /// Checks that sessions and reports can be written, before anything is built; it makes no folder.
-fn writable(runs: &Path) -> Result<(), BadOptions> {
+fn writable(runs: &Path) -> Result<(), Usage> {
     let nearest = |folder: &Path| {
         let mut there = folder.ancestors().filter(|p| p.symlink_metadata().is_ok());
         tempfile::tempfile_in(there.next().unwrap_or(Path::new(".")))
@@ -241,7 +234,7 @@ fn writable(runs: &Path) -> Result<(), BadOptions> {
     let tried = nearest(runs).and_then(|_| nearest(&runs.join(NIGHTLY)));
     tried.map(drop).map_err(|error| {
         let runs = std::path::absolute(runs).unwrap_or_else(|_| runs.to_owned());
-        BadOptions(format!(
+        Usage::new(format!(
             "can't write to {}: {error}; a night's results go there, where later nights find them: make it a folder that can be written to, or start nightly in another one",
             runs.display()
         ))

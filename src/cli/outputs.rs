@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use super::bench::BadOptions;
 use ::results::run_folder::files;
+use host::usage::Usage;
 
 /// Checks that no file to be written, each named by its option, is one that is read, lies in a session that is read, or is
 /// written twice.
 ///
 /// # Errors
 /// If one is or does.
-pub fn apart(outputs: &[(&str, Option<&Path>)], inputs: &[PathBuf]) -> Result<(), BadOptions> {
+pub fn apart(outputs: &[(&str, Option<&Path>)], inputs: &[PathBuf]) -> Result<(), Usage> {
     let mut taken: Vec<(&str, PathBuf)> = Vec::new();
     for (option, file) in outputs.iter().filter_map(|(o, file)| Some((*o, (*file)?))) {
         let own = real(file);
         let no = |why: String| {
             let file = file.display();
-            Err(BadOptions(format!(
+            Err(Usage::new(format!(
                 "{option} {file}: {why}; name another file"
             )))
         };

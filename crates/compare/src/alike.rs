@@ -102,7 +102,14 @@ pub fn facts(info: &RunInfo) -> Facts {
             put(Topic::Machine, key, plain(value));
         }
     }
-    put(Topic::Plan, "evidence", info.evidence.join(", "));
+    // What is there need not be named: an older headroom named less of it.
+    for source in info.evidence.lacking() {
+        put(
+            Topic::Plan,
+            &format!("evidence of {source}"),
+            "absent".into(),
+        );
+    }
     for (name, limit) in &info.client_limits {
         let limit = limit.map_or_else(|| ABSENT.into(), |l| format!("{}/{}", l.qps, l.burst));
         put(Topic::Plan, &format!("client limit of {name}"), limit);

@@ -22,6 +22,8 @@ pub struct MetricsError {
     problem: String,
 }
 
+impl host::usage::UserError for MetricsError {}
+
 /// Metrics by experiment.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

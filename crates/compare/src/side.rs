@@ -8,7 +8,7 @@ use super::alike::{self, Facts};
 use super::{CompareError, SideFacts};
 use plan::Component;
 use results::judge::{self, Amount, Values};
-use results::run_folder::{RunInfo, RunSummary, Session};
+use results::run_folder::{RunInfo, RunSummary, Session, Source};
 
 /// Which side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,7 +266,9 @@ pub fn metrics(run: &RunSummary, records: &[results::run_folder::Record]) -> Val
         .values()
         .fold(0, |sum: u32, n| sum.saturating_add(*n));
     let mut put = |key: String, value: f64| all.insert(key, Amount::Is(value));
-    put("restarts".into(), f64::from(restarts));
+    if run.evidence.has(Source::ComponentExits) {
+        put("restarts".into(), f64::from(restarts));
+    }
     put("bring_up_secs".into(), run.bring_up_secs);
     for (component, calls) in &run.calls_per_pod {
         put(format!("calls_per_pod.{component}"), calls.values().sum());

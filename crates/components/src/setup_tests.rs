@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::child;
 use crate::testing::{FakeGo, crd_files, webhook_file};
+use host::usage::UserError as _;
+use plan::Component;
 
 /// Something done to a cache.
 type Damage<'a> = Box<dyn Fn() + 'a>;
@@ -110,22 +112,23 @@ async fn what_is_damaged_is_built_again_and_nothing_else() {
     let built = quiet(&go).await.unwrap();
     let place =
         |name: &str| folder_of(&go.cache, PINS.iter().find(|pin| pin.name == name).unwrap());
+    let path = |component| &built.of[&component].path;
     let recipe = place("kubernetes").join("stamp.json");
     let damages: [(&str, Damage); 7] = [
         (
             "kwok",
-            Box::new(|| fs::write(&built.kwok.path, "#!/bin/sh\n").unwrap()),
+            Box::new(|| fs::write(path(Component::Kwok), "#!/bin/sh\n").unwrap()),
         ),
         (
             "kwok",
             Box::new(|| {
-                let text = fs::read_to_string(&built.kwokctl.path).unwrap();
-                fs::write(&built.kwokctl.path, text.replace("echo", "true")).unwrap();
+                let text = fs::read_to_string(path(Component::Kwokctl)).unwrap();
+                fs::write(path(Component::Kwokctl), text.replace("echo", "true")).unwrap();
             }),
         ),
         (
             "etcd",
-            Box::new(|| fs::remove_file(&built.etcd.path).unwrap()),
+            Box::new(|| fs::remove_file(path(Component::Etcd)).unwrap()),
         ),
         (
             "kueue",
@@ -148,7 +151,8 @@ async fn what_is_damaged_is_built_again_and_nothing_else() {
             "etcd",
             Box::new(|| {
                 use std::os::unix::fs::PermissionsExt as _;
-                fs::set_permissions(&built.etcd.path, fs::Permissions::from_mode(0o644)).unwrap();
+                fs::set_permissions(path(Component::Etcd), fs::Permissions::from_mode(0o644))
+                    .unwrap();
             }),
         ),
     ];

@@ -3,6 +3,7 @@
 use super::*;
 use crate::testing::{crd_files, script, webhook_file};
 use crate::{Verdict, doctor};
+use host::usage::UserError as _;
 use plan::{Component, Program};
 
 struct Bed {

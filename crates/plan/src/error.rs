@@ -78,6 +78,8 @@ pub enum PlanError {
     },
 }
 
+impl host::usage::UserError for PlanError {}
+
 impl PlanError {
     /// An unknown name, with what would be right.
     pub(super) fn unknown<S: AsRef<str>>(

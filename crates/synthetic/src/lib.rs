@@ -23,8 +23,8 @@ use results::hlog::interval_log;
 use results::judge::{self, Judged};
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
-    ComponentExit, ComponentRow, Disturbance, Lag, Program, Record, RunInfo, RunSummary, RunWriter,
-    SessionWriter, Summary,
+    ComponentExit, ComponentRow, Disturbance, Evidence, Lag, Program, Record, RunInfo, RunSummary,
+    RunWriter, SessionWriter, Source, Summary,
 };
 use results::usage::note_borrowing;
 
@@ -170,9 +170,7 @@ impl Script {
                 ("kueue".to_owned(), Some(plan.kueue.limit)),
                 ("kube-apiserver".to_owned(), None),
             ]),
-            evidence: ["watch", "audit-log", "component-exits"]
-                .map(String::from)
-                .into(),
+            evidence: Evidence::of([Source::Watch, Source::AuditLog, Source::ComponentExits]),
             machine: json!({
                 "cpu": "Synthetic CPU <2 GHz>", "cores": 2, "memory_mib": 24_576, "kernel": "6.1.0",
                 "fsync_ms": {"p50": 0.8, "p99": 4.2}, "load": [0.3, 0.2, 0.1],
@@ -231,6 +229,7 @@ impl Script {
             stopped: Vec::new(),
         };
         let facts = RunFacts {
+            evidence: Evidence::of([Source::Watch, Source::AuditLog, Source::ComponentExits]),
             client_limits: BTreeMap::from([("hami".into(), Some(plan.hami.limit))]),
             repeat,
             folder,

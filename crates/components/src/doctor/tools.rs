@@ -194,7 +194,7 @@ mod tests {
     async fn a_program_changed_behind_the_stamp_is_found() {
         let go = FakeGo::new("go1.99.0", "");
         let built = setup(&go.cache, None, &mut |_| {}).await.unwrap();
-        let path = &built.kwok.path;
+        let path = &built.of[&plan::Component::Kwok].path;
         let modified = fs::metadata(path).unwrap().modified().unwrap();
         let mut content = fs::read(path).unwrap();
         let last = content.len() - 2;

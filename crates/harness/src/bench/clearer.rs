@@ -11,7 +11,7 @@ use crate::observer::Clock;
 use crate::tenants::GROUP_LABEL;
 use plan::{ClearerPlan, Component, Plan};
 use results::judge;
-use results::run_folder::{Disturbance, Record, RunSummary, RunWriter, reader};
+use results::run_folder::{Disturbance, Record, RunSummary, RunWriter, Source, reader};
 
 /// Label that every fake machine carries (`kwok/node.yaml`): the scope of a clearer that is given no group.
 const EVERY_MACHINE: &str = "gpu=on";
@@ -61,16 +61,24 @@ pub fn judge(
     summary: &mut RunSummary,
 ) {
     let mut decisions = Vec::new();
-    if let Some(clearer) = &plan.clearer {
+    let clearer = plan.clearer.as_ref();
+    if let Some(clearer) = clearer.filter(|_| summary.evidence.has(Source::ClearerLog)) {
         match reader::decisions(&writer.decisions()) {
-            Ok(read) => decisions = read,
-            Err(error) => summary.disturbed.push(Disturbance {
-                kind: "lost-evidence".into(),
-                detail: error.to_string(),
-                remedy: "which machine was cleared for whom is not known; run again".into(),
-            }),
+            Ok(read) => {
+                decisions = read;
+                let zero = clock.zero_wall();
+                summary.placements = judge::placements(clearer, records, &decisions, zero);
+            }
+            Err(error) => {
+                let evidence = &mut summary.evidence;
+                evidence.lack(Source::ClearerLog, error.to_string());
+                summary.disturbed.push(Disturbance {
+                    kind: "lost-evidence".into(),
+                    detail: error.to_string(),
+                    remedy: "which machine was cleared for whom is not known; run again".into(),
+                });
+            }
         }
-        summary.placements = judge::placements(clearer, records, &decisions, clock.zero_wall());
     }
     judge::who_pays(summary, records, &decisions, clock.zero_wall());
 }

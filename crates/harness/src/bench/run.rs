@@ -33,7 +33,8 @@ use results::run_folder::info::Program;
 use results::run_folder::run_summary::cut;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
-    ComponentExit, Disturbance, Record, RunInfo, RunSummary, RunWriter, SessionWriter, Storage,
+    ComponentExit, Disturbance, Evidence, Record, RunInfo, RunSummary, RunWriter, SessionWriter,
+    Source, Storage,
 };
 
 /// The harness's name in the audit log.
@@ -140,32 +141,42 @@ pub async fn run(
     for line in &lines {
         writer.exit(line);
     }
-    let agents = bench.programs.agents();
-    let (log, line, end_secs) = (audit_log, clock.clone(), observation.end_secs);
     disturbed.extend(lost_substrate(&exits));
-    let mut records = std::mem::take(&mut observation.records);
-    let (joined, records) = tokio::task::spawn_blocking(move || {
-        let joined = audit::join(&log, &line, end_secs, &agents, &mut records);
-        (joined, records)
-    })
-    .await
-    .context("joining the audit log")?;
-    observation.records = records;
-    let audit = joined
-        .map_err(|error| {
-            disturbed.push(Disturbance {
-                kind: "lost-evidence".into(),
-                detail: error.to_string(),
-                remedy: "bind times are the watch's; run again".into(),
-            });
+    let mut evidence = info.evidence;
+    let mut audit = None;
+    if evidence.has(Source::AuditLog) {
+        let agents = bench.programs.agents();
+        let (line, end_secs) = (clock.clone(), observation.end_secs);
+        let mut records = std::mem::take(&mut observation.records);
+        let (joined, records) = tokio::task::spawn_blocking(move || {
+            let joined = audit::join(&audit_log, &line, end_secs, &agents, &mut records);
+            (joined, records)
         })
-        .ok();
+        .await
+        .context("joining the audit log")?;
+        observation.records = records;
+        match joined {
+            Ok(joined) => audit = Some(joined),
+            Err(error) => {
+                evidence.lack(Source::AuditLog, error.to_string());
+                disturbed.push(Disturbance {
+                    kind: "lost-evidence".into(),
+                    detail: error.to_string(),
+                    remedy: "bind times are the watch's; run again".into(),
+                });
+            }
+        }
+    }
+    if storage.is_none() && evidence.has(Source::EtcdMetrics) {
+        evidence.lack(Source::EtcdMetrics, "etcd did not answer at two moments");
+    }
 
     let facts = metrics::RunFacts {
         repeat: job.repeat,
         folder: job.folder.clone(),
         bring_up_secs,
         wall_secs: started.elapsed().as_secs_f64(),
+        evidence,
         restarts: restarts(&exits),
         restart_causes: causes(&exits),
         storage,
@@ -306,8 +317,7 @@ async fn observe(
 }
 
 fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Result<RunInfo> {
-    let sources = ["watch", "audit-log", "component-exits"];
-    let clearer = job.plan.clearer.as_ref().map(|_| "clearer-log");
+    let clearer = job.plan.clearer.as_ref().map(|_| Source::ClearerLog);
     Ok(RunInfo {
         schema: SCHEMA,
         headroom: env!("CARGO_PKG_VERSION").into(),
@@ -319,7 +329,7 @@ fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Resu
         hami: bench.hami.clone(),
         components: recorded(&bench.programs),
         client_limits: BTreeMap::new(),
-        evidence: sources.into_iter().chain(clearer).map(Into::into).collect(),
+        evidence: Evidence::of(Cluster::EVIDENCE.into_iter().chain(clearer)),
         machine: serde_json::to_value(machine)?,
     })
 }

@@ -22,7 +22,7 @@ use super::{
     system,
     wait::{PATIENCE, POLL, get, until},
 };
-use plan::{Component, Plan};
+use plan::Component;
 
 /// User agent of the harness while it brings the cluster up.
 const USER_AGENT: &str = "headroom-bring-up";

@@ -125,7 +125,7 @@ fn program(
     let file = session.join("kueue.yaml");
     write(&file, &manifest::render(&[config]))?;
     Ok(Program {
-        name: KUEUE.into(),
+        name: Component::Kueue.name().into(),
         program: super::program(programs, Component::Kueue)?,
         args: vec![option("--config", &file)],
         env: super::environment(session),

@@ -52,6 +52,7 @@ pub use supervisor::Exit;
 pub use system::SCHEDULER_NAME;
 
 use plan::{ClientLimit, Component, Plan, Programs};
+use results::run_folder::Source;
 use session::Session;
 use supervisor::Supervisor;
 
@@ -98,6 +99,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// What a run on such a cluster can be measured by.
+    pub const EVIDENCE: [Source; 4] = [
+        Source::Watch,
+        Source::AuditLog,
+        Source::ComponentExits,
+        Source::EtcdMetrics,
+    ];
+
     /// Name of the session.
     #[must_use]
     pub fn id(&self) -> &str {

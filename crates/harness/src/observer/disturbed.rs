@@ -7,11 +7,12 @@ use super::observe::Observation;
 use results::disturbance::{LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
 use results::run_folder::{Disturbance, Record, RunWriter};
 
-/// Finds the disturbances of an observation. `missing_stamps` is the number of stamps that must exist and were not seen.
+/// Finds the disturbances of an observation. `lost`: there should be an `audit` and is none. `missing_stamps` is the number of stamps that must exist and were not seen.
 #[must_use]
 pub fn disturbances(
     observation: &Observation,
     audit: Option<&AuditFacts>,
+    lost: bool,
     missing_stamps: u32,
     writer: &RunWriter,
 ) -> Vec<Disturbance> {
@@ -94,6 +95,7 @@ pub fn disturbances(
                 );
             }
         }
+        None if !lost => {}
         None => add(
             "lost-evidence",
             "there is no audit log; bind times are those of the watch".to_owned(),

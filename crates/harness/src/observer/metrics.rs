@@ -11,8 +11,8 @@ use plan::{CARDS_PER_NODE, ClientLimit, Plan, RoundStart, TenantPlan};
 use results::hlog::interval_log;
 use results::latency::{distribution, samples};
 use results::run_folder::{
-    Accuracy, Bill, BindRate, CardSeconds, Disturbance, Harness, Latency, Outcome, Record,
-    RunSummary, RunWriter, Storage, TenantSummary,
+    Accuracy, Bill, BindRate, CardSeconds, Disturbance, Evidence, Harness, Latency, Outcome,
+    Record, RunSummary, RunWriter, Source, Storage, TenantSummary,
 };
 use results::usage::{card_seconds, note_borrowing};
 
@@ -27,6 +27,8 @@ pub struct RunFacts {
     pub bring_up_secs: f64,
     /// From the start of bring-up to the end of tear-down, seconds.
     pub wall_secs: f64,
+    /// What the metrics may rest on.
+    pub evidence: Evidence,
     /// Restarts of each supervised component.
     pub restarts: BTreeMap<String, u32>,
     /// The same by component, then cause.
@@ -41,7 +43,8 @@ pub struct RunFacts {
 
 /// Completes a run's records, writes its files and brings its metrics together.
 ///
-/// `audit` is the outcome of [`super::audit::join`] on the observation's records; `None`: the run has no audit log. What
+/// `audit` is the outcome of [`super::audit::join`] on the observation's records; `None`: the run has no audit log, by
+/// `facts.evidence` or because it was lost. What is absent by design disturbs nothing and has no value. What
 /// can't be written is a disturbance of the run, never the end of it.
 #[must_use]
 pub fn conclude(
@@ -71,6 +74,7 @@ pub fn summarise(
     writer: &RunWriter,
     facts: RunFacts,
 ) -> RunSummary {
+    let audit = audit.filter(|_| facts.evidence.has(Source::AuditLog));
     let end = observation.end_secs;
     let accounts = card_seconds(plan, &observation.records, end);
     let mut missing_stamps = 0;
@@ -89,8 +93,18 @@ pub fn summarise(
             summary
         })
         .collect();
+    let evidence = facts.evidence;
+    let has = |source| evidence.has(source);
+    let exits = has(Source::ComponentExits);
     let mut disturbed = facts.disturbed;
-    disturbed.extend(disturbances(observation, audit, missing_stamps, writer));
+    let lost = audit.is_none() && has(Source::AuditLog);
+    disturbed.extend(disturbances(
+        observation,
+        audit,
+        lost,
+        missing_stamps,
+        writer,
+    ));
     let (late_submits, max_submit_lateness_ms) = late_submits(&observation.records);
     RunSummary {
         arm: plan.arm.clone(),
@@ -101,9 +115,12 @@ pub fn summarise(
         observed_secs: end,
         disturbed,
         tenants,
-        restarts: facts.restarts,
-        restart_causes: facts.restart_causes,
-        storage: facts.storage,
+        restarts: Some(facts.restarts).filter(|_| exits).unwrap_or_default(),
+        restart_causes: Some(facts.restart_causes)
+            .filter(|_| exits)
+            .unwrap_or_default(),
+        storage: facts.storage.filter(|_| has(Source::EtcdMetrics)),
+        evidence,
         // What stalls did is judged from the exits, which the observer does not see.
         stalls: Vec::new(),
         bound_in_stalls: None,
@@ -119,7 +136,7 @@ pub fn summarise(
             relists: observation.relists,
             interruptions: observation.interruptions,
             missing_stamps,
-            unmatched_bindings: audit.map_or(0, |a| a.unmatched_bindings),
+            unmatched_bindings: audit.map(|a| a.unmatched_bindings),
         },
         harness: Harness {
             cpu_secs: observation.harness.cpu_secs,

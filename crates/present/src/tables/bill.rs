@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::table::{NOTHING, percentile, whole};
 use plan::{CARDS_PER_NODE, Plan};
-use results::run_folder::{Bill, FreeCards, Latency, Percentile, RunSummary};
+use results::run_folder::{Bill, FreeCards, Latency, Percentile, RunSummary, Source};
 
 /// Text of one row for one team's bill.
 type Value = fn(&Bill) -> String;
@@ -98,6 +98,9 @@ pub fn unplaced(run: &RunSummary) -> String {
 
 /// Restarts by component, with their causes.
 pub fn restarts(run: &RunSummary) -> String {
+    if let Some(reason) = run.evidence.absent(Source::ComponentExits) {
+        return format!("not known: {reason}");
+    }
     let each = run.restarts.iter().map(|(name, n)| {
         let causes = run.restart_causes.get(name).into_iter().flatten();
         let causes: Vec<String> = causes.map(|(cause, n)| format!("{cause} {n}")).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::placements;
 use crate::run_folder::{
-    Attempt, Cause, Latency, Percentile, Placement, Record, RunSummary, TenantSummary,
+    Attempt, Cause, Latency, Percentile, Placement, Record, RunSummary, Source, TenantSummary,
 };
 use plan::expect::Metric;
 
@@ -85,9 +85,12 @@ pub fn metrics(run: &RunSummary, records: &[Record]) -> Values {
     if let Some(idle) = run.idle_card_seconds.filter(|_| run.observed_secs > 0.0) {
         all.insert(IDLE_CARDS.to_owned(), Amount::Is(idle / run.observed_secs));
     }
+    let exits = run.evidence.has(Source::ComponentExits);
     let restarts: u32 = run.restarts.values().sum();
     let mut of_run = |metric, value: f64| {
-        all.insert(key("", None, metric), Amount::Is(value));
+        if exits {
+            all.insert(key("", None, metric), Amount::Is(value));
+        }
     };
     of_run(Metric::Restarts, f64::from(restarts));
     if run.observed_secs > 0.0 {
