@@ -3,7 +3,7 @@
 use host::{errln, outln};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -61,7 +61,7 @@ impl<T, E: UserError> OrUsage<T> for Result<T, E> {
 /// Whether an error is about the user's input.
 #[must_use]
 pub fn is_usage(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.is::<Usage>())
+    error.chain().any(<dyn Error>::is::<Usage>)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub struct Place {
 impl Place {
     /// A place without lines: an option, or a file as a whole.
     #[must_use]
-    pub fn whole(source: &str) -> Self {
+    pub(crate) fn whole(source: &str) -> Self {
         Self {
             source: source.into(),
             line: 0,

@@ -49,7 +49,7 @@ pub use hami::{HamiKind, HamiSource};
 pub use host::Host;
 pub use interface::{ClearerStrategy, ClearerTrigger, NamedLimits, Policy};
 pub use order::Order;
-pub use overrides::{Overrides, QUICK_COMPRESS};
+pub use overrides::Overrides;
 pub use schedule::Capacity;
 pub use stalls::Stall;
 pub use workload::{Group, Request, Round, RoundStart, Stage, Via};

@@ -20,7 +20,7 @@ pub struct Overrides {
     pub nodes: Option<u32>,
     /// `--seed`.
     pub seed: Option<u64>,
-    /// `--quick`: timelines at compression [`QUICK_COMPRESS`]. Experiments without a timeline are not changed.
+    /// `--quick`: timelines at compression 1200. Experiments without a timeline are not changed.
     pub quick: bool,
     /// `--repeat`.
     pub repeat: Option<u32>,
@@ -33,7 +33,7 @@ pub struct Overrides {
 }
 
 /// Timeline compression of a `--quick` first look.
-pub const QUICK_COMPRESS: f64 = 1200.0;
+const QUICK_COMPRESS: f64 = 1200.0;
 
 impl Overrides {
     /// Sets what has a type of its own and so can't be wrong.

@@ -20,10 +20,10 @@ mod exits;
 mod foreign;
 mod frozen;
 mod play;
-pub mod progress;
+mod progress;
 pub mod run;
-pub mod session;
-pub mod soak;
+mod session;
+mod soak;
 mod stalls;
 mod turns;
 

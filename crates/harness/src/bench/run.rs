@@ -23,6 +23,7 @@ use super::stalls::inject;
 use crate::cluster::{self, Cluster, Exit};
 use crate::data_plane;
 use crate::driver::Driver;
+use crate::observer::audit::{AuditError, AuditFacts};
 use crate::observer::storage::{self, Sampled};
 use crate::observer::{Clock, Observation, Observer, Pids, audit, metrics};
 use crate::tenants;
@@ -143,30 +144,22 @@ pub async fn run(
     }
     disturbed.extend(lost_substrate(&exits));
     let mut evidence = info.evidence;
-    let mut audit = None;
-    if evidence.has(Source::AuditLog) {
+    let audit = if evidence.has(Source::AuditLog) {
         let agents = bench.programs.agents();
-        let (line, end_secs) = (clock.clone(), observation.end_secs);
-        let mut records = std::mem::take(&mut observation.records);
-        let (joined, records) = tokio::task::spawn_blocking(move || {
-            let joined = audit::join(&audit_log, &line, end_secs, &agents, &mut records);
-            (joined, records)
-        })
-        .await
-        .context("joining the audit log")?;
-        observation.records = records;
-        match joined {
-            Ok(joined) => audit = Some(joined),
-            Err(error) => {
+        let joined = join(audit_log, &clock, agents, &mut observation).await?;
+        joined
+            .map_err(|error| {
                 evidence.lack(Source::AuditLog, error.to_string());
                 disturbed.push(Disturbance {
                     kind: "lost-evidence".into(),
                     detail: error.to_string(),
                     remedy: "bind times are the watch's; run again".into(),
                 });
-            }
-        }
-    }
+            })
+            .ok()
+    } else {
+        None
+    };
     if storage.is_none() && evidence.has(Source::EtcdMetrics) {
         evidence.lack(Source::EtcdMetrics, "etcd did not answer at two moments");
     }
@@ -205,6 +198,25 @@ pub async fn run(
         exits,
         zero: clock.instant_at(0.0),
     })
+}
+
+/// Joins the audit log with an observation's records, beside whatever else goes on: it may be long.
+async fn join(
+    audit_log: PathBuf,
+    clock: &Clock,
+    agents: BTreeMap<String, String>,
+    observation: &mut Observation,
+) -> anyhow::Result<Result<AuditFacts, AuditError>> {
+    let (clock, end_secs) = (clock.clone(), observation.end_secs);
+    let mut records = std::mem::take(&mut observation.records);
+    let (joined, records) = tokio::task::spawn_blocking(move || {
+        let joined = audit::join(&audit_log, &clock, end_secs, &agents, &mut records);
+        (joined, records)
+    })
+    .await
+    .context("joining the audit log")?;
+    observation.records = records;
+    Ok(joined)
 }
 
 /// Brings up a cluster for `plan` with a line of progress at each step.

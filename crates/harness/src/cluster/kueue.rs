@@ -126,7 +126,7 @@ fn program(
     write(&file, &manifest::render(&[config]))?;
     Ok(Program {
         name: Component::Kueue.name().into(),
-        program: super::program(programs, Component::Kueue)?,
+        path: super::program(programs, Component::Kueue)?,
         args: vec![option("--config", &file)],
         env: super::environment(session),
         log: logs.join("kueue.log"),

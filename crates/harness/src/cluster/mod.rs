@@ -25,7 +25,7 @@ mod ports;
 mod proc;
 mod session;
 mod substrate;
-pub mod supervisor;
+pub(crate) mod supervisor;
 mod system;
 mod wait;
 
@@ -39,14 +39,14 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use tokio::sync::mpsc;
 
 pub use bring_up::bring_up;
 pub use error::ClusterError;
-pub use kueue::TOTAL_GPUMEM;
-pub use nodes::{CARD_TYPE, HANDSHAKES, fake as fake_node, names as node_names};
-pub use pause::Paused;
-pub use proc::SESSION_ENV;
+pub(crate) use kueue::TOTAL_GPUMEM;
+pub(crate) use nodes::names as node_names;
+pub use nodes::{CARD_TYPE, fake as fake_node};
+pub(crate) use pause::Paused;
+pub(crate) use proc::SESSION_ENV;
 pub use session::{SessionState, clear_leftovers, down, list};
 pub use supervisor::Exit;
 pub use system::SCHEDULER_NAME;
@@ -142,24 +142,24 @@ impl Cluster {
 
     /// Client limits in force, by component; `None`: the component limits itself not at all.
     #[must_use]
-    pub fn client_limits(&self) -> &BTreeMap<String, Option<ClientLimit>> {
+    pub(crate) fn client_limits(&self) -> &BTreeMap<String, Option<ClientLimit>> {
         &self.limits
     }
 
     /// Components that run now with their process ids, the substrate's included.
     #[must_use]
-    pub fn components(&self) -> Vec<(String, i32)> {
+    pub(crate) fn components(&self) -> Vec<(String, i32)> {
         self.supervisor.components()
     }
 
     /// Says at any time which components run, as [`Cluster::components`] does, without holding the cluster.
-    pub fn census(&self) -> impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static {
+    pub(crate) fn census(&self) -> impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static {
         self.supervisor.census()
     }
 
     /// Stops a component's process where it stands until the answer is dropped; `None` if it does not run.
     #[must_use]
-    pub fn pause(&self, component: Component) -> Option<Paused> {
+    pub(crate) fn pause(&self, component: Component) -> Option<Paused> {
         let mut running = self.components().into_iter();
         let found = running.find(|(name, _)| name == component.name());
         found.map(|(_, pid)| Paused::new(pid))
@@ -170,26 +170,20 @@ impl Cluster {
     /// # Errors
     ///
     /// Its address makes no client, which would be a mistake here.
-    pub fn etcd(&self) -> Result<Client, ClusterError> {
+    pub(crate) fn etcd(&self) -> Result<Client, ClusterError> {
         bring_up::local_client(self.etcd_port)
     }
 
-    /// Every exit of a component so far.
+    /// Every exit of a component so far. [`Cluster::tear_down`] adds one with cause `stopped`, CPU time and peak memory for
+    /// each component that runs.
     #[must_use]
     pub fn exits(&self) -> Vec<Exit> {
         self.supervisor.exits()
     }
 
-    /// The stream of exits, as they happen; it can be taken once. It ends after [`Cluster::tear_down`], which adds an exit
-    /// with cause `stopped`, CPU time and peak memory for each component.
-    #[must_use]
-    pub fn take_exits(&self) -> Option<mpsc::UnboundedReceiver<Exit>> {
-        self.supervisor.take_exits()
-    }
-
     /// Keeps one more program running for as long as the cluster is up, with the cluster's environment (`KUBECONFIG`) and
     /// `<name>.log` among the logs; what it prints goes to `stdout` if that is given.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         component: Component,
         program: PathBuf,
@@ -199,7 +193,7 @@ impl Cluster {
         let name = component.name();
         self.supervisor.run(supervisor::Program {
             name: name.to_owned(),
-            program,
+            path: program,
             args,
             env: environment(self.session.dir()),
             log: self.logs.join(format!("{name}.log")),
@@ -243,7 +237,7 @@ impl Cluster {
 /// # Errors
 ///
 /// The kubeconfig or its certificates cannot be read.
-pub async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, ClusterError> {
+pub(crate) async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, ClusterError> {
     let unexpected = |detail: String| ClusterError::Unexpected {
         what: kubeconfig.display().to_string(),
         detail,

@@ -63,7 +63,7 @@ pub(super) fn kube_scheduler(
     write(&file, &manifest::render(&[config]))?;
     Ok(Program {
         name: Component::KubeScheduler.name().into(),
-        program: program(programs, Component::KubeScheduler)?,
+        path: program(programs, Component::KubeScheduler)?,
         args: vec![
             option("--config", &file),
             option("--authentication-kubeconfig", &kubeconfig),
@@ -110,7 +110,7 @@ pub(super) fn hami(
     args.push(option("--device-config-file", &devices));
     Ok(Program {
         name: Component::Hami.name().into(),
-        program: program(programs, Component::Hami)?,
+        path: program(programs, Component::Hami)?,
         args,
         env: super::environment(session),
         log: logs.join("hami.log"),
