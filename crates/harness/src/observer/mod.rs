@@ -19,7 +19,7 @@ mod clock;
 mod data_plane_tests;
 mod disturbed;
 mod job;
-mod live;
+pub(crate) mod live;
 pub mod metrics;
 mod objects;
 mod observe;
