@@ -97,7 +97,7 @@ fn regimes(hami: &str) -> HamiKind {
         .watch_lag_ms
         .expect("the audit log has every binding");
     assert!(lag.p50 > 0.0);
-    assert_eq!(run.accuracy.unmatched_bindings, 0);
+    assert_eq!(run.accuracy.unmatched_bindings, Some(0));
 
     // The records say the same as the summary, and no pod was bound to a machine of another team.
     let data = session.run(&run.folder).expect("a readable run");

@@ -7,11 +7,12 @@ use jiff::Timestamp;
 
 use super::Place;
 use super::args::BenchArgs;
-use super::order::{BadOptions, order};
+use super::order::order;
 use super::setting::Setting;
 use ::results::run_folder::files;
 use ::results::run_folder::place::{self, RUNS, untaken};
 use host::terminal::in_one;
+use host::usage::{OrUsage as _, Usage};
 use plan::{self, Experiment, Order};
 use present::tables::page::{Outcome, Page, PageError};
 
@@ -43,7 +44,7 @@ impl All {
             (None, None) => place::free(Path::new(RUNS), Timestamp::now(), ALL),
         };
         if args.resume.is_none() {
-            untaken(&dir)?;
+            untaken(&dir).or_usage()?;
             args.out = Some(dir.clone());
         }
         args.experiments = experiments.iter().map(|e| e.name.clone()).collect();
@@ -119,8 +120,8 @@ impl All {
 }
 
 /// Refuses options that are for a single experiment.
-fn check(args: &BenchArgs) -> Result<(), BadOptions> {
-    let no = |what: &str, why: &str| Err(BadOptions(format!("{what} does not go with all: {why}")));
+fn check(args: &BenchArgs) -> Result<(), Usage> {
+    let no = |what: &str, why: &str| Err(Usage::new(format!("{what} does not go with all: {why}")));
     let timeline =
         "not every experiment has a timeline; name the experiments that have one, or use --quick";
     let arms = "it is what some arms differ in; name the experiments instead";

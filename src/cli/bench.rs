@@ -1,7 +1,6 @@
 //! `headroom bench`.
 
 use host::{errln, outln};
-use std::collections::BTreeMap;
 
 use super::all::All;
 use super::args::BenchArgs;
@@ -9,11 +8,9 @@ use super::order::{order, own_folders};
 use super::resume;
 use super::setting::Setting;
 use super::{Exit, Place, signals};
-use ::results::run_folder::info::Program;
-use components::{self, Cache, Components, Hami};
+use components::{self, Cache, Hami};
 use harness::bench::resume::Earlier;
 use harness::bench::{self, Bench, News};
-use harness::cluster::Programs;
 use harness::tenants;
 use host::terminal::in_one;
 use plan::{Order, Takes};
@@ -138,54 +135,11 @@ fn exit(outcomes: &[Option<Outcome>]) -> Exit {
 /// # Errors
 /// Those of [`components::setup`]; [`Interrupted`] if a signal stopped it.
 pub async fn prepare(place: &Place, cache: &Cache, hami: &Hami) -> anyhow::Result<Bench> {
-    let components = place.programs(cache).await?;
     Ok(Bench {
-        programs: programs(&components, hami),
-        components: recorded(&components, hami),
+        programs: hami.among(place.programs(cache).await?),
         hami: hami.source.clone(),
-        hami_agent: hami.agent.clone(),
         state_root: Place::state_root(cache),
     })
-}
-
-fn programs(components: &Components, hami: &Hami) -> Programs {
-    Programs {
-        etcd: components.etcd.path.clone(),
-        kube_apiserver: components.kube_apiserver.path.clone(),
-        kube_controller_manager: components.kube_controller_manager.path.clone(),
-        kube_scheduler: components.kube_scheduler.path.clone(),
-        kwok: components.kwok.path.clone(),
-        kwokctl: components.kwokctl.path.clone(),
-        kueue: components.kueue.path.clone(),
-        kueue_manifests: components.kueue_manifests.clone(),
-        hami: hami.program.clone(),
-        hami_args: hami.leading_args.clone(),
-    }
-}
-
-fn recorded(components: &Components, hami: &Hami) -> BTreeMap<String, Program> {
-    let mut programs: BTreeMap<String, Program> = components
-        .binaries()
-        .into_iter()
-        .map(|b| {
-            (
-                b.name.clone(),
-                Program {
-                    version: b.version.clone(),
-                    sha256: b.sha256.clone(),
-                },
-            )
-        })
-        .collect();
-    let source = &hami.source;
-    programs.insert(
-        plan::component::HAMI.into(),
-        Program {
-            version: source.version.clone(),
-            sha256: source.sha256.clone(),
-        },
-    );
-    programs
 }
 
 /// How long everything will take, for the first line.

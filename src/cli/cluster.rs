@@ -9,6 +9,7 @@ use super::{Exit, Place, signals};
 use harness::bench::run::{USER_AGENT, bring_up};
 use harness::cluster;
 use harness::tenants;
+use host::usage::OrUsage as _;
 use host::{errln, out, outln};
 
 /// Brings up a cluster with an experiment's teams, leaves it running, and prints the line that points kubectl at it.
@@ -26,7 +27,7 @@ pub async fn up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
 
 async fn brought_up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
     let experiment = loaded(&args.experiment)?;
-    let plans = plan::plans(&experiment, &shape_overrides(&args.shape))?;
+    let plans = plan::plans(&experiment, &shape_overrides(&args.shape)).or_usage()?;
     let Some(plan) = plans.first() else {
         anyhow::bail!(
             "experiment {} has no arm that runs by default",
@@ -78,7 +79,7 @@ pub fn status(place: &Place) -> anyhow::Result<Exit> {
 /// `id` is no kept cluster, or something of it cannot be removed.
 pub fn down(place: &Place, id: Option<&str>) -> anyhow::Result<Exit> {
     let cache = place.open()?;
-    let ended = cluster::down(&Place::state_root(&cache), id)?;
+    let ended = cluster::down(&Place::state_root(&cache), id).or_usage()?;
     if ended.is_empty() {
         outln!("no cluster was left running");
     }

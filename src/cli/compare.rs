@@ -8,22 +8,18 @@ use super::args::CompareArgs;
 use super::{Exit, read};
 use ::compare::metrics::Declared;
 use ::compare::{self, Comparison, Options, Outcome, baseline};
-use ::results::run_folder::outputs::{self, NotApart};
+use ::results::run_folder::outputs;
 use ::results::run_folder::{named, place::RUNS};
 use host::terminal::in_one;
+use host::usage::{OrUsage as _, Usage};
 use present::report::compared::{self, Style};
-
-/// It is not clear which sessions are on which side.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Unsaid(String);
 
 /// Compares sessions.
 ///
 /// # Errors
 /// A session cannot be read, the sides cannot be compared, or a file cannot be written.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
-    let declared = Declared::of_file(args.metrics.as_deref())?;
+    let declared = Declared::of_file(args.metrics.as_deref()).or_usage()?;
     say(&declared.hints);
     let (base, new) = sides(args)?;
     let read: Vec<PathBuf> = [&base[..], &new, args.metrics.as_slice()].concat();
@@ -32,7 +28,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         across: args.across.clone(),
         disturbed: args.disturbed,
     };
-    let found = compare::compare(&base, &new, &declared, &options)?;
+    let found = compare::compare(&base, &new, &declared, &options).or_usage()?;
     out!(
         "{}",
         compared::text(&found, Style::Terminal { all: args.all })
@@ -52,12 +48,12 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
 }
 
 /// Checks that no file is both read and written.
-fn apart(args: &CompareArgs, read: &[PathBuf]) -> Result<(), NotApart> {
+fn apart(args: &CompareArgs, read: &[PathBuf]) -> anyhow::Result<()> {
     let written = [
         ("--json", args.json.as_deref()),
         ("--markdown", args.markdown.as_deref()),
     ];
-    outputs::apart(&written, read)
+    outputs::apart(&written, read).or_usage()
 }
 
 /// The exit code for an outcome.
@@ -79,7 +75,7 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
             &names
         };
         let new = all(names)?;
-        let base = baseline::nights(Path::new(RUNS), nights, &new, &args.across)?;
+        let base = baseline::nights(Path::new(RUNS), nights, &new, &args.across).or_usage()?;
         return Ok((base, new));
     }
     let (base, new) = match (&args.sessions[..], &args.new[..]) {
@@ -87,24 +83,24 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         (base @ [_, ..], new @ [_, ..]) => (base.to_vec(), new.to_vec()),
         ([], []) => {
             return Err(
-                Unsaid("name the sessions to compare: headroom compare BASE NEW".into()).into(),
+                Usage::new("name the sessions to compare: headroom compare BASE NEW").into(),
             );
         }
         ([one], []) => {
-            return Err(Unsaid(format!(
+            return Err(Usage::new(format!(
                 "name a session to compare {one} with: headroom compare BASE {one}, or headroom compare --baseline nightly {one}"
             ))
             .into());
         }
         ([], new) => {
             let new = new.join(" ");
-            return Err(Unsaid(format!(
+            return Err(Usage::new(format!(
                 "there is no baseline before --: headroom compare BASE… -- {new}"
             ))
             .into());
         }
         (several, []) => {
-            return Err(Unsaid(format!(
+            return Err(Usage::new(format!(
                 "which of {} are the baseline? Put -- before the new ones: headroom compare BASE… -- NEW…",
                 several.join(", ")
             ))
@@ -114,8 +110,8 @@ fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     Ok((all(&base)?, all(&new)?))
 }
 
-fn all(names: &[String]) -> Result<Vec<PathBuf>, named::NoSession> {
-    read::find(|notes| named::all(names, notes))
+fn all(names: &[String]) -> anyhow::Result<Vec<PathBuf>> {
+    read::find(|notes| named::all(names, notes)).or_usage()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `headroom conformance`.
 
+use host::usage::{OrUsage as _, Usage};
 use host::{errln, out, outln};
 use std::path::Path;
 
@@ -15,11 +16,6 @@ use ::conformance::scenario::Scenario;
 use ::conformance::{Order, catalog, recorded, run, table};
 use ::results::run_folder::place::{self, RUNS};
 
-/// Options that exclude each other.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadOptions(String);
-
 /// Plays the scenarios and prints the table.
 ///
 /// # Errors
@@ -33,7 +29,7 @@ pub async fn conformance(place: &Place, args: ConformanceArgs) -> anyhow::Result
         return Ok(Exit::Done);
     }
     let against = match &args.against {
-        Some(path) => Some((path.clone(), Recorded::read(path)?)),
+        Some(path) => Some((path.clone(), Recorded::read(path).or_usage()?)),
         None => None,
     };
     check(
@@ -50,7 +46,7 @@ pub async fn conformance(place: &Place, args: ConformanceArgs) -> anyhow::Result
     }
     let [first, ..] = sides.as_slice() else {
         // `check` has counted them.
-        return Err(BadOptions("--hami is missing".into()).into());
+        return Err(Usage::new("--hami is missing").into());
     };
     let bench = match prepare(place, &cache, first).await {
         Err(error) if error.is::<Interrupted>() => return Ok(Exit::Interrupted),
@@ -86,7 +82,7 @@ pub async fn conformance(place: &Place, args: ConformanceArgs) -> anyhow::Result
 }
 
 /// The scenarios named; all if none is named.
-fn chosen(names: &[String]) -> Result<Vec<Scenario>, BadOptions> {
+fn chosen(names: &[String]) -> Result<Vec<Scenario>, Usage> {
     let all = catalog::all();
     for name in names {
         if !all.iter().any(|scenario| scenario.name == name) {
@@ -94,7 +90,7 @@ fn chosen(names: &[String]) -> Result<Vec<Scenario>, BadOptions> {
                 let likeness = |other: &str| strsim::jaro_winkler(name, other);
                 likeness(a).total_cmp(&likeness(b))
             });
-            return Err(BadOptions(format!(
+            return Err(Usage::new(format!(
                 "--scenario {name}: there is no such scenario; nearest: {}; `headroom conformance --list` shows all",
                 nearest.unwrap_or_default()
             )));
@@ -108,14 +104,14 @@ fn check(
     args: &ConformanceArgs,
     against: Option<&Recorded>,
     scenarios: &[Scenario],
-) -> Result<(), BadOptions> {
-    let bad = |problem: &str| Err(BadOptions(problem.to_owned()));
+) -> Result<(), Usage> {
+    let bad = |problem: &str| Err(Usage::new(problem.to_owned()));
     match (args.hami.len(), against, &args.record) {
         (1, None, None) => bad(
             "one --hami is not enough to compare: give two, or --against FILE to compare it with recorded outcomes, or --record FILE",
         ),
         (1, ..) | (2, None, _) => match against.map(|recorded| recorded.lacking(scenarios)) {
-            Some(lacking) if !lacking.is_empty() => Err(BadOptions(format!(
+            Some(lacking) if !lacking.is_empty() => Err(Usage::new(format!(
                 "--against: the file has nothing about {}; record it again, or name others with --scenario",
                 lacking.join(", ")
             ))),

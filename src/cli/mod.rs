@@ -26,19 +26,9 @@ mod signals;
 
 use host::{errln, out};
 
-use ::compare::CompareError;
-use ::compare::metrics::MetricsError;
-use ::conformance::record::BadRecord;
-use ::results::run_folder::ReadError;
-use ::results::run_folder::named::NoSession;
-use ::results::run_folder::outputs::NotApart;
-use ::results::run_folder::place::Taken;
-use components::ComponentsError;
 use harness::cluster::ClusterError;
 use host::terminal;
-use plan::PlanError;
-use present::charts::PlotError;
-use present::report::ReportError;
+use host::usage::{OrUsage as _, is_usage};
 
 pub use args::{Cli, Command};
 use exit::{Exit, Interrupted};
@@ -75,33 +65,6 @@ fn told(error: &anyhow::Error) -> String {
     }
 }
 
-fn is_usage(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.is::<PlanError>()
-            || cause.is::<ReadError>()
-            || cause.is::<NoSession>()
-            || cause
-                .downcast_ref()
-                .is_some_and(|e| matches!(e, PlotError::Read(_)))
-            || cause
-                .downcast_ref()
-                .is_some_and(|e| matches!(e, ReportError::Read(_)))
-            || cause.is::<Taken>()
-            || cause.is::<order::BadOptions>()
-            || cause.is::<NotApart>()
-            || matches!(cause.downcast_ref(), Some(ClusterError::Unknown { .. }))
-            || cause.is::<CompareError>()
-            || cause.is::<MetricsError>()
-            || cause.is::<compare::Unsaid>()
-            || cause.is::<nightly::NothingToRun>()
-            || cause.is::<conformance::BadOptions>()
-            || cause.is::<BadRecord>()
-            || cause
-                .downcast_ref::<ComponentsError>()
-                .is_some_and(ComponentsError::is_usage)
-    })
-}
-
 async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     let place = Place {
         cache: cli.cache,
@@ -119,8 +82,10 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Up(args) => cluster::up(&place, args).await,
         Command::Status => cluster::status(&place),
         Command::Down { id } => cluster::down(&place, id.as_deref()),
-        Command::List => Ok(printed(&plan::list()?)),
-        Command::Explain { experiment } => Ok(printed(&hints::loaded(&experiment)?.explain()?)),
+        Command::List => Ok(printed(&plan::list().or_usage()?)),
+        Command::Explain { experiment } => {
+            Ok(printed(&hints::loaded(&experiment)?.explain().or_usage()?))
+        }
         Command::Plot { sessions, out } => read::plot(&sessions, &out),
         Command::Report { sessions, out } => read::report(&sessions, &out),
         Command::Compare(args) => compare::compare(&args),

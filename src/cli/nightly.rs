@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use super::args::{BenchArgs, NightlyArgs};
 use super::hints::say;
-use super::order::{BadOptions, order};
+use super::order::order;
 use super::setting::Setting;
 use super::{Exit, Interrupted, Place, bench, signals};
 use ::compare::baseline::{NIGHTLY, Nights, nights_so_far, with_nights};
@@ -17,19 +17,13 @@ use ::compare::{CompareError, Comparison};
 use ::results::run_folder::place::{self, RUNS, stamp};
 use harness::bench::session;
 use host::terminal::{clean, in_one};
+use host::usage::{OrUsage as _, Usage};
 use plan::{Order, Takes};
 use present::report::ReportError;
 use present::report::night::Night;
 
 /// A lock in the cache, held during a night: a second night would disturb the first, wherever it runs.
 const LOCK: &str = "nightly.lock";
-
-/// No experiment is named.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "no experiment to run; name some with --experiments, or under `nightly` in the file of metrics"
-)]
-pub struct NothingToRun;
 
 /// How a night went so far.
 #[derive(Debug, Default)]
@@ -45,7 +39,7 @@ struct Course {
 /// # Errors
 /// Usage errors before anything is started, or components that cannot be built.
 pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
-    let declared = Declared::of_file(args.metrics.as_deref())?;
+    let declared = Declared::of_file(args.metrics.as_deref()).or_usage()?;
     say(&declared.hints);
     let orders = orders(place, &args, &declared)?;
     let runs = Path::new(RUNS);
@@ -187,7 +181,7 @@ fn orders(
         args.experiments.clone()
     };
     if experiments.is_empty() {
-        return Err(NothingToRun.into());
+        return Err(Usage::new("no experiment to run; name some with --experiments, or under nightly in the file of metrics").into());
     }
     let bench_args = BenchArgs {
         experiments,
@@ -218,7 +212,7 @@ fn orders(
                 "experiment {} is named twice: a night is compared with earlier nights, not with itself; use --repeat for more runs",
                 order.experiment
             );
-            return Err(BadOptions(problem).into());
+            return Err(Usage::new(problem).into());
         }
         orders.push((order, setting));
     }
@@ -226,11 +220,11 @@ fn orders(
 }
 
 /// Checks, before anything is built, that sessions and reports can be written. It makes no folder.
-fn writable(runs: &Path) -> Result<(), BadOptions> {
+fn writable(runs: &Path) -> Result<(), Usage> {
     let tried = place::writable(runs).and_then(|()| place::writable(&runs.join(NIGHTLY)));
     tried.map_err(|error| {
         let runs = std::path::absolute(runs).unwrap_or_else(|_| runs.to_owned());
-        BadOptions(format!(
+        Usage::new(format!(
             "cannot write to {}: {error}; a night's results go there, where later nights find them: make that folder writable, or start nightly in another folder",
             runs.display()
         ))

@@ -5,16 +5,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::Place;
-use super::args::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs};
+use super::args::{BenchArgs, ShapeArgs};
 use super::hints::loaded;
 use super::setting::{self, Setting};
 use ::results::run_folder::{files, place};
+use host::usage::{OrUsage as _, Usage};
 use plan::{Order, Overrides};
-
-/// Options that exclude each other, or do not fit the experiment.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadOptions(pub String);
 
 /// This command line, which is recorded.
 pub fn command_line() -> Vec<String> {
@@ -51,14 +47,14 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
     // Whether the one session that is named can be continued is told later; of several, some may be new.
     let new = args.resume.is_none() || (args.experiments.len() > 1 && !resume);
     if let Some(out) = host.out.as_ref().filter(|_| new) {
-        place::untaken(out)?;
+        place::untaken(out).or_usage()?;
     }
     host.keep |= args.keep;
     let setting = Setting::new(&host, &experiment)?;
-    let plans = plan::plans(&experiment, &overrides)?;
+    let plans = plan::plans(&experiment, &overrides).or_usage()?;
     if host.keep && plans.iter().any(|plan| plan.soak_secs.is_some()) {
         let problem = "--keep does not go with --soak: nobody knows in advance which run is the last; leave out one of them";
-        return Err(BadOptions(problem.to_owned()).into());
+        return Err(Usage::new(problem).into());
     }
     let one = args.experiments.len() == 1;
     if args.quick && one && !plans.iter().any(|plan| plan.quick) {
@@ -80,7 +76,7 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
 ///
 /// # Errors
 /// Two would get the same.
-pub fn own_folders(orders: &[(Order, Setting)]) -> Result<(), BadOptions> {
+pub fn own_folders(orders: &[(Order, Setting)]) -> Result<(), Usage> {
     let mut taken = BTreeSet::new();
     let out = |(order, _): &(Order, Setting)| order.host.out.clone();
     match orders
@@ -88,7 +84,7 @@ pub fn own_folders(orders: &[(Order, Setting)]) -> Result<(), BadOptions> {
         .filter_map(out)
         .find(|dir| !taken.insert(dir.clone()))
     {
-        Some(dir) => Err(BadOptions(format!(
+        Some(dir) => Err(Usage::new(format!(
             "two experiments would be written to {}: give them different names, or use --repeat",
             dir.display()
         ))),
@@ -98,17 +94,9 @@ pub fn own_folders(orders: &[(Order, Setting)]) -> Result<(), BadOptions> {
 
 /// The settings of the options that shape a cluster.
 pub fn shape_overrides(shape: &ShapeArgs) -> Overrides {
-    let limits = shape.limits.map(|limits| match limits {
-        LimitsArg::Raised => "raised",
-        LimitsArg::HamiDefault => "hami-default",
-    });
-    let policy = shape.node_policy.map(|policy| match policy {
-        PolicyArg::Spread => "spread",
-        PolicyArg::Binpack => "binpack",
-    });
     Overrides {
-        limits: limits.map(Into::into),
-        node_policy: policy.map(Into::into),
+        limits: shape.limits,
+        node_policy: shape.node_policy,
         nodes: shape.nodes,
         seed: shape.seed,
         ..Overrides::default()

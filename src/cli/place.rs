@@ -7,6 +7,7 @@ use super::signals;
 use components::Cache;
 use harness::cluster::clear_leftovers;
 use host::errln;
+use host::usage::OrUsage as _;
 
 /// Folder of live clusters' state in the cache.
 const SESSIONS: &str = "sessions";
@@ -26,7 +27,7 @@ impl Place {
     /// # Errors
     /// The cache cannot be used.
     pub fn open(&self) -> anyhow::Result<Cache> {
-        let cache = Cache::open(self.cache.as_deref())?;
+        let cache = Cache::open(self.cache.as_deref()).or_usage()?;
         for id in clear_leftovers(&Self::state_root(&cache))? {
             errln!("removed the cluster of a killed command: {id}");
         }
@@ -59,11 +60,11 @@ impl Place {
     ///
     /// # Errors
     /// Those of [`components::setup`]; [`Interrupted`] if a signal stopped it.
-    pub async fn programs(&self, cache: &Cache) -> anyhow::Result<components::Components> {
+    pub async fn programs(&self, cache: &Cache) -> anyhow::Result<plan::Programs> {
         let mut report = components::printed();
         let made = components::setup(cache, self.components.as_deref(), &mut report);
         tokio::select! {
-            made = made => Ok(made?),
+            made = made => made.or_usage(),
             () = signals::stop().cancelled() => Err(Interrupted.into()),
         }
     }

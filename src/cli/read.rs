@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Exit;
 use ::results::run_folder::{named, outputs};
+use host::usage::OrUsage as _;
 use present::{charts, report};
 
 /// Finds sessions by their names, and prints what was left out.
@@ -25,8 +26,8 @@ pub fn find<T, E>(find: impl FnOnce(&mut Vec<String>) -> Result<T, E>) -> Result
 /// # Errors
 /// It cannot be read.
 pub fn show(session: &str) -> anyhow::Result<Exit> {
-    let session = find(|notes| named::session_or_all(session, notes))?;
-    out!("{}", report::show(&session)?);
+    let session = find(|notes| named::session_or_all(session, notes)).or_usage()?;
+    out!("{}", report::show(&session).or_usage()?);
     Ok(Exit::Done)
 }
 
@@ -35,7 +36,10 @@ pub fn show(session: &str) -> anyhow::Result<Exit> {
 /// # Errors
 /// The folder cannot be read.
 pub fn runs(dir: PathBuf) -> anyhow::Result<Exit> {
-    out!("{}", report::runs(&named::folder(dir)?)?);
+    out!(
+        "{}",
+        report::runs(&named::folder(dir).or_usage()?).or_usage()?
+    );
     Ok(Exit::Done)
 }
 
@@ -44,8 +48,8 @@ pub fn runs(dir: PathBuf) -> anyhow::Result<Exit> {
 /// # Errors
 /// A session cannot be read, or a chart cannot be drawn or written.
 pub fn plot(sessions: &[String], out: &Path) -> anyhow::Result<Exit> {
-    let sessions = find(|notes| named::only_sessions(sessions, notes))?;
-    for path in charts::plot(&sessions, out)? {
+    let sessions = find(|notes| named::only_sessions(sessions, notes)).or_usage()?;
+    for path in charts::plot(&sessions, out).or_usage()? {
         outln!("{}", path.display());
     }
     Ok(Exit::Done)
@@ -56,12 +60,12 @@ pub fn plot(sessions: &[String], out: &Path) -> anyhow::Result<Exit> {
 /// # Errors
 /// A session cannot be read, or the file cannot be written.
 pub fn report(sessions: &[String], out: &Path) -> anyhow::Result<Exit> {
-    let sessions = find(|notes| named::only_sessions(sessions, notes))?;
+    let sessions = find(|notes| named::only_sessions(sessions, notes)).or_usage()?;
     // A report may be put into a session's folder, but not in place of a file of it.
     if out.extension().is_none_or(|end| end != "html") {
-        outputs::apart(&[("--out", Some(out))], &sessions)?;
+        outputs::apart(&[("--out", Some(out))], &sessions).or_usage()?;
     }
-    report::write(&sessions, out)?;
+    report::write(&sessions, out).or_usage()?;
     outln!("{}", out.display());
     Ok(Exit::Done)
 }

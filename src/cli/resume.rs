@@ -3,10 +3,10 @@
 use host::errln;
 
 use super::args::BenchArgs;
-use super::order::BadOptions;
 use super::setting::Setting;
 use harness::bench::Bench;
 use harness::bench::resume::{Earlier, NoResume};
+use host::usage::Usage;
 use plan::{Order, Takes};
 use present::tables::page::{Outcome, Page};
 
@@ -17,11 +17,11 @@ use present::tables::page::{Outcome, Page};
 pub fn earlier(
     args: &BenchArgs,
     orders: &[(Order, Setting)],
-) -> Result<Vec<Option<Earlier>>, BadOptions> {
+) -> Result<Vec<Option<Earlier>>, Usage> {
     let Some(dir) = &args.resume else {
         return Ok(orders.iter().map(|_| None).collect());
     };
-    let no = |why: String| Err(BadOptions(format!("--resume {}: {why}", dir.display())));
+    let no = |why: String| Err(Usage::new(format!("--resume {}: {why}", dir.display())));
     if orders.iter().all(|(order, _)| !order.resume) {
         return no(if !dir.is_dir() {
             "there is no such folder".to_owned()
@@ -63,8 +63,8 @@ fn checked(order: &Order) -> Result<Earlier, NoResume> {
     Ok(earlier)
 }
 
-fn told(error: &NoResume) -> BadOptions {
-    BadOptions(error.to_string())
+fn told(error: &NoResume) -> Usage {
+    Usage::new(error.to_string())
 }
 
 /// Checks that the sessions go on with the programs with which they began.
@@ -75,7 +75,7 @@ pub fn fits<'a>(
     orders: &[(Order, Setting)],
     earlier: &[Option<Earlier>],
     bench: impl Fn(&Setting) -> Option<&'a Bench>,
-) -> Result<(), BadOptions> {
+) -> Result<(), Usage> {
     for ((order, setting), earlier) in orders.iter().zip(earlier) {
         if let Some(earlier) = earlier {
             earlier.fits(order, bench(setting)).map_err(|e| told(&e))?;

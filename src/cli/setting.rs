@@ -3,9 +3,10 @@
 use super::Place;
 use super::args::ShapeArgs;
 use components::image::{self, Registry};
-use components::{self, Cache, ComponentsError, Hami, HamiChoice};
+use components::{self, Cache, Hami, HamiChoice};
 use host::errln;
-use plan::{Experiment, Host, PlanError};
+use host::usage::OrUsage as _;
+use plan::{Experiment, Host};
 
 /// What must be ready before an experiment can run. Experiments of one command often share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +22,7 @@ impl Setting {
     ///
     /// # Errors
     /// The experiment file's `host` names an invalid HAMi or registry. Those of the command line were checked before.
-    pub fn new(host: &Host, experiment: &Experiment) -> Result<Self, PlanError> {
+    pub fn new(host: &Host, experiment: &Experiment) -> anyhow::Result<Self> {
         let wrong = |field, error: image::ImageError| experiment.wrong(field, error.to_string());
         let hami = host.hami.as_ref().map(|hami| hami.parse()).transpose();
         let registry = host.registry.as_ref().map(|host| host.parse()).transpose();
@@ -30,9 +31,13 @@ impl Setting {
                 cache: host.cache.clone(),
                 components: host.components.clone(),
             },
-            hami: hami.map_err(|e| wrong("host.hami", e))?.unwrap_or_default(),
+            hami: hami
+                .map_err(|e| wrong("host.hami", e))
+                .or_usage()?
+                .unwrap_or_default(),
             registry: registry
-                .map_err(|e| wrong("host.registry", e))?
+                .map_err(|e| wrong("host.registry", e))
+                .or_usage()?
                 .unwrap_or_default(),
         })
     }
@@ -41,7 +46,7 @@ impl Setting {
     ///
     /// # Errors
     /// Those of [`components::resolve_hami`].
-    pub async fn find_hami(&self, cache: &Cache) -> Result<Hami, ComponentsError> {
+    pub async fn find_hami(&self, cache: &Cache) -> anyhow::Result<Hami> {
         find_hami(&self.hami, &self.registry, cache).await
     }
 }
@@ -54,7 +59,7 @@ pub async fn find_hami(
     choice: &HamiChoice,
     registry: &Registry,
     cache: &Cache,
-) -> Result<Hami, ComponentsError> {
+) -> anyhow::Result<Hami> {
     let report = |news: image::Progress| {
         if let image::Progress::Layer {
             number,
@@ -66,7 +71,9 @@ pub async fn find_hami(
             errln!("pulling HAMi's image: layer {number} of {of}");
         }
     };
-    let (hami, which) = components::resolve_hami(choice, registry, cache, &report).await?;
+    let (hami, which) = components::resolve_hami(choice, registry, cache, &report)
+        .await
+        .or_usage()?;
     errln!("{which}");
     Ok(hami)
 }

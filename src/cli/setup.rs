@@ -12,8 +12,7 @@ use host::terminal::in_one;
 /// Those of [`Place::programs`].
 pub async fn setup(place: &Place) -> anyhow::Result<Exit> {
     let cache = place.open()?;
-    let components = place.programs(&cache).await?;
-    let number = components.binaries().len();
+    let number = place.programs(&cache).await?.of.len();
     outln!(
         "{number} programs are ready; cache {}",
         cache.folder().display()

@@ -7,9 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use components::Cache;
+use components::{Cache, Hami};
 use harness::bench::Bench;
-use harness::cluster::Programs;
 use plan::{HamiKind, HamiSource, Host, Order, Overrides};
 
 /// How long a test waits for something that takes seconds on an idle machine.
@@ -55,28 +54,19 @@ impl Bed {
         host::terminal::catch();
         let cache = Cache::open(Some(&self.path().join("cache"))).expect("a cache");
         let found = components::setup(&cache, None, &mut |_| {}).await;
-        let found = found.expect("the components");
-        let programs = Programs {
-            etcd: found.etcd.path,
-            kube_apiserver: found.kube_apiserver.path,
-            kube_controller_manager: found.kube_controller_manager.path,
-            kube_scheduler: found.kube_scheduler.path,
-            kwok: found.kwok.path,
-            kwokctl: found.kwokctl.path,
-            kueue: found.kueue.path,
-            kueue_manifests: found.kueue_manifests,
-            hami: HEADROOM.into(),
-            hami_args: vec!["extender".into()],
-        };
-        let bench = Bench {
-            programs,
-            components: [].into(),
-            hami: HamiSource {
+        let hami = Hami {
+            source: HamiSource {
                 source: HamiKind::Builtin,
                 version: "test".into(),
                 sha256: String::new(),
             },
-            hami_agent: "headroom-extender".into(),
+            program: HEADROOM.into(),
+            leading_args: vec!["extender".into()],
+            agent: "headroom-extender".into(),
+        };
+        let bench = Bench {
+            programs: hami.among(found.expect("the components")),
+            hami: hami.source,
             state_root: self.sessions(),
         };
         let experiment = plan::load(name).expect("an experiment");

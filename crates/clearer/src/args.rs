@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use clap::ValueEnum;
+use interface::{ClearerStrategy, ClearerTrigger};
 use kube::core::Selector;
-use serde::{Deserialize, Serialize};
 
 use super::selector;
 
@@ -24,11 +23,11 @@ pub struct Args {
     #[arg(long, value_name = "TEAM", value_delimiter = ',', required = true, value_parser = team)]
     pub allow: Vec<String>,
     /// How a node is emptied.
-    #[arg(long, value_enum, default_value_t = StrategyKind::Reserve)]
-    pub strategy: StrategyKind,
+    #[arg(long, value_enum, default_value_t = ClearerStrategy::Reserve)]
+    pub strategy: ClearerStrategy,
     /// Which requests it clears a node for.
-    #[arg(long, value_enum, default_value_t = Trigger::Unschedulable)]
-    pub trigger: Trigger,
+    #[arg(long, value_enum, default_value_t = ClearerTrigger::Unschedulable)]
+    pub trigger: ClearerTrigger,
     /// Seconds that a clearing may take. Then the node is released, with or without the request on it.
     #[arg(long, value_name = "SECS", default_value_t = 120.0, value_parser = positive_secs)]
     pub time_limit: f64,
@@ -74,28 +73,6 @@ impl Args {
     pub fn may_evict(&self, namespace: &str) -> bool {
         self.allow.iter().any(|a| a == namespace)
     }
-}
-
-/// How a node is emptied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StrategyKind {
-    /// List the node's tasks, cordon it, evict the tasks listed. It has a race, and is here to measure it.
-    ListThenEvict,
-    /// Cordon the node, evict its tasks, and list again each second until no task holds a card.
-    Recheck,
-    /// Reserve the node for the request by a taint, then evict every task that holds a card until the request is placed.
-    Reserve,
-}
-
-/// Which requests a node is cleared for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Trigger {
-    /// Whole-machine pods of admitted Workloads that kube-scheduler calls unschedulable.
-    Unschedulable,
-    /// Those, and pending whole-machine Workloads that fit into their team's nominal quota.
-    PendingWorkload,
 }
 
 /// A day. No clearing should last longer, and time stamps stay far from overflow.

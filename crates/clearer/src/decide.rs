@@ -10,7 +10,9 @@ use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use kube::ResourceExt as _;
 use kube::core::SelectorExt as _;
 
-use super::args::{Args, Trigger};
+use interface::ClearerTrigger;
+
+use super::args::Args;
 use super::facts::{self, Machine, World};
 use super::owner;
 use super::state::{ATTEMPTS, CLEARED_NODE, CLEARING, FAILED_AT, RequestKind, RequestRef};
@@ -71,7 +73,7 @@ pub fn waiting(world: &World, args: &Args, now: Timestamp) -> Vec<Request> {
         .iter()
         .filter_map(|pod| waiting_pod(world, pod, args, now))
         .collect();
-    if args.trigger == Trigger::PendingWorkload {
+    if args.trigger == ClearerTrigger::PendingWorkload {
         requests.extend(
             world
                 .workloads

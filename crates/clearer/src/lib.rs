@@ -29,5 +29,5 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
-pub use args::{Args, StrategyKind, Trigger};
+pub use args::Args;
 pub use control::{Ended, run};

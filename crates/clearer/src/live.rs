@@ -20,7 +20,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::api::{Api, ApiError};
-use super::args::{Args, Trigger};
+use interface::ClearerTrigger;
+
+use super::args::Args;
 use super::facts::{self, Machine, World};
 use super::lease::Gate;
 use super::workload::{self, Quota, Workload};
@@ -59,10 +61,9 @@ pub async fn connect() -> anyhow::Result<(Client, String)> {
 
 /// A client that does not repeat failed calls.
 fn client(mut config: Config) -> Result<Client, kube::Error> {
-    let agent = concat!("headroom-clearer/", env!("CARGO_PKG_VERSION"));
     config.headers.push((
         http::header::USER_AGENT,
-        http::HeaderValue::from_static(agent),
+        http::HeaderValue::from_static(interface::CLEARER_USER_AGENT),
     ));
     // Retries would hide for minutes that a PodDisruptionBudget holds back an eviction (429). The callers repeat what may
     // succeed later.
@@ -131,7 +132,7 @@ impl Live {
             |object| Workload::read(&object).map(Arc::new),
         );
         let mut first_lists = vec![nodes, pods, workloads];
-        if args.trigger == Trigger::PendingWorkload {
+        if args.trigger == ClearerTrigger::PendingWorkload {
             let card = args.card_resource.clone();
             first_lists.push(live.follow(
                 dynamic(workload::local_queues_resource()),

@@ -3,10 +3,9 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
+use interface::ClearerStrategy;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-
-use super::args::StrategyKind;
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,7 +56,7 @@ pub enum Event {
     /// A node was chosen. Nothing has been changed yet.
     Chosen {
         /// Strategy.
-        strategy: StrategyKind,
+        strategy: ClearerStrategy,
         /// Pods on it.
         victims: u32,
         /// Card-seconds that their eviction loses.

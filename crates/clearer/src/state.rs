@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
 use kube::ResourceExt as _;
 use serde::{Deserialize, Serialize};
 
-use super::args::StrategyKind;
 use super::owner::Owner;
+use interface::ClearerStrategy;
 
 /// On a node: the clearing in progress, a [`State`]. On an evicted Workload and on the request's pod: its id.
 pub const CLEARING: &str = "headroom.dev/clearing";
@@ -81,7 +81,7 @@ pub struct State {
     /// The request's priority. No task above it is evicted.
     pub priority: i32,
     /// How the node is emptied.
-    pub strategy: StrategyKind,
+    pub strategy: ClearerStrategy,
     /// How far it has come.
     pub phase: Phase,
     /// When it began.
@@ -103,7 +103,7 @@ impl State {
         node: &str,
         request: RequestRef,
         priority: i32,
-        strategy: StrategyKind,
+        strategy: ClearerStrategy,
         now: Timestamp,
         limit: std::time::Duration,
     ) -> Self {

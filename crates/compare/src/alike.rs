@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::CompareError;
 use super::side::Side;
-use plan::HamiKind;
+use plan::{Component, HamiKind};
 use results::run_folder::{Program, RunInfo};
 
 /// What two runs may differ in.
@@ -87,10 +87,11 @@ pub fn facts(info: &RunInfo) -> Facts {
     }
     put(Topic::Headroom, "headroom", info.headroom.clone());
     for (name, program) in &info.components {
-        let topic = match name.as_str() {
-            "hami" => continue,
-            "kueue" => Topic::Kueue,
-            "kwok" | "kwokctl" => Topic::Kwok,
+        let component = Component::of_program(name);
+        let topic = match component.and_then(Component::module) {
+            _ if component == Some(Component::Hami) => continue,
+            Some("kueue") => Topic::Kueue,
+            Some("kwok") => Topic::Kwok,
             _ => Topic::Kubernetes,
         };
         let Program { version, sha256 } = program;
@@ -101,7 +102,14 @@ pub fn facts(info: &RunInfo) -> Facts {
             put(Topic::Machine, key, plain(value));
         }
     }
-    put(Topic::Plan, "evidence", info.evidence.join(", "));
+    // What is there need not be named: an older headroom named less of it.
+    for source in info.evidence.lacking() {
+        put(
+            Topic::Plan,
+            &format!("evidence of {source}"),
+            "absent".into(),
+        );
+    }
     for (name, limit) in &info.client_limits {
         let limit = limit.map_or_else(|| ABSENT.into(), |l| format!("{}/{}", l.qps, l.burst));
         put(Topic::Plan, &format!("client limit of {name}"), limit);

@@ -88,6 +88,8 @@ pub enum CompareError {
     NoBaseline(String),
 }
 
+impl host::usage::UserError for CompareError {}
+
 /// What a user may ask of a comparison.
 #[derive(Debug, Clone, Default)]
 pub struct Options {

@@ -24,6 +24,8 @@ pub struct MetricsError {
     problem: String,
 }
 
+impl host::usage::UserError for MetricsError {}
+
 /// Metrics by experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declared {

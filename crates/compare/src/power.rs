@@ -48,6 +48,8 @@ pub enum PowerError {
     Nothing(String),
 }
 
+impl host::usage::UserError for PowerError {}
+
 /// A metric's values over the A/A runs of its arm.
 struct Column {
     arm: String,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::alike::{self, Facts};
 use super::{CompareError, SideFacts};
+use plan::Component;
 use plan::metric::Use;
 use results::metrics::{self, Source, Values};
 use results::run_folder::{RunInfo, Session};
@@ -224,7 +225,10 @@ impl SideFacts {
             return;
         }
         self.hami = info.hami.label();
-        let versions = info.components.iter().filter(|(name, _)| *name != "hami");
+        let versions = info
+            .components
+            .iter()
+            .filter(|(name, _)| *name != Component::Hami.program());
         self.versions = versions
             .map(|(n, p)| (n.clone(), p.version.clone()))
             .collect();

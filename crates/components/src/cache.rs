@@ -297,6 +297,7 @@ pub(crate) fn looks_like_a_program(file: &Path) -> io::Result<bool> {
 mod tests {
     use super::*;
     use crate::child::ChildGroup;
+    use host::usage::UserError as _;
 
     #[test]
     fn the_default_folder_follows_the_xdg_specification() {

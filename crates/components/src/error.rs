@@ -133,10 +133,9 @@ pub enum ComponentsError {
     },
 }
 
-impl ComponentsError {
-    /// True when the user's input or machine is at fault and nothing was started: exit code 2 rather than 1.
-    #[must_use]
-    pub fn is_usage(&self) -> bool {
+impl host::usage::UserError for ComponentsError {
+    /// True when the user's input or machine is at fault and nothing was started.
+    fn is_usage(&self) -> bool {
         match self {
             Self::NoCacheFolder
             | Self::Cache { .. }
@@ -154,7 +153,9 @@ impl ComponentsError {
             | Self::Io { .. } => false,
         }
     }
+}
 
+impl ComponentsError {
     /// For `map_err`: names the file that an operation failed on.
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();

@@ -13,7 +13,7 @@ use super::error::ComponentsError;
 use super::image::{self, ImageError, ImageRef, Registry};
 use super::stamp::sha256_of;
 use super::version::{self, Answer, UNKNOWN, Version};
-use plan::{HamiKind, HamiSource};
+use plan::{Component, HamiKind, HamiSource, Program, Programs};
 
 /// Exit code of a program whose shared libraries are not there (the dynamic loader's).
 const LOADER_FAILED: i32 = 127;
@@ -73,6 +73,22 @@ pub struct Hami {
     pub leading_args: Vec<OsString>,
     /// What it calls itself in the API server's audit log.
     pub agent: String,
+}
+
+impl Hami {
+    /// The programs with this one as their HAMi.
+    #[must_use]
+    pub fn among(&self, mut programs: Programs) -> Programs {
+        let program = Program {
+            path: self.program.clone(),
+            version: self.source.version.clone(),
+            sha256: self.source.sha256.clone(),
+            agent: Some(self.agent.clone()),
+        };
+        programs.of.insert(Component::Hami, program);
+        programs.hami_args.clone_from(&self.leading_args);
+        programs
+    }
 }
 
 /// Finds the HAMi scheduler that `choice` asks for, and says in one line which it is and why. An image is pulled from
@@ -185,7 +201,7 @@ async fn pulled(
     Ok((hami, line))
 }
 
-fn file_name(path: &Path) -> String {
+pub(crate) fn file_name(path: &Path) -> String {
     path.file_name()
         .unwrap_or_default()
         .to_string_lossy()
@@ -233,7 +249,7 @@ fn builtin() -> Result<Hami, ComponentsError> {
         },
         program,
         leading_args: vec!["extender".into()],
-        agent: "headroom-extender".to_owned(),
+        agent: interface::EXTENDER_AGENT.to_owned(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::script;
+use host::usage::UserError as _;
 
 struct Bed {
     folder: tempfile::TempDir,

@@ -3,6 +3,7 @@
 //! In: the embedded go.mod and go.sum of each folder under `components/`. Out: versions and build arguments. Versions are
 //! read from go.mod, never written here.
 
+use plan::Component;
 use sha2::{Digest, Sha256};
 
 use super::version::Version;
@@ -33,7 +34,7 @@ pub(crate) struct Pin {
 }
 
 /// Every pinned module, in build order.
-pub(crate) const PINS: [Pin; 4] = [
+pub(crate) static PINS: [Pin; 4] = [
     Pin {
         name: "etcd",
         module: "go.etcd.io/etcd/server/v3",
@@ -170,6 +171,11 @@ impl Pin {
     }
 }
 
+/// The module that a component is built of.
+pub(crate) fn of(component: Component) -> Option<&'static Pin> {
+    PINS.iter().find(|pin| Some(pin.name) == component.module())
+}
+
 /// Lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -221,6 +227,22 @@ mod tests {
             let sum = format!("{} {} h1:", pin.module, pin.version());
             assert!(pin.go_sum.contains(&sum), "{}", pin.name);
         }
+    }
+
+    #[test]
+    fn every_component_that_is_built_is_built_of_its_module() {
+        let built = |pin: &Pin| pin.programs.iter().map(|(_, program)| *program).collect();
+        for pin in &PINS {
+            let mut programs: Vec<_> = built(pin);
+            let mut expected: Vec<_> = Component::pinned()
+                .filter(|c| of(*c).is_some_and(|of| of.name == pin.name))
+                .map(Component::program)
+                .collect();
+            programs.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(programs, expected, "{}", pin.name);
+        }
+        assert!(Component::pinned().all(|c| of(c).is_some()));
     }
 
     #[test]

@@ -4,13 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use plan::Programs;
+
 use super::cache::{Cache, Lock, remove};
 use super::error::ComponentsError;
 use super::go::Go;
 use super::pins::{PINS, Pin};
 use super::progress::Progress;
 use super::stamp::{Stamp, StampFile};
-use super::{Components, Origin, supplied, version};
+use super::{supplied, version};
 
 /// How often a running build reports.
 const TICK: Duration = Duration::from_secs(1);
@@ -33,7 +35,7 @@ pub async fn setup(
     cache: &Cache,
     supplied: Option<&Path>,
     report: Report<'_>,
-) -> Result<Components, ComponentsError> {
+) -> Result<Programs, ComponentsError> {
     if let Some(folder) = supplied {
         return supplied::find(cache, folder, report).await;
     }
@@ -92,7 +94,7 @@ pub(crate) fn corrupt_file(cache: &Cache) -> Option<PathBuf> {
         .find_map(|pin| stamp_of(cache, pin)?.corrupt_file(&folder_of(cache, pin)))
 }
 
-fn load(cache: &Cache) -> Result<Components, ComponentsError> {
+fn load(cache: &Cache) -> Result<Programs, ComponentsError> {
     let stamps = PINS.iter().map(|pin| {
         let folder = folder_of(cache, pin);
         // Just checked or built: gone only if somebody empties the cache at this moment.
@@ -108,7 +110,7 @@ fn load(cache: &Cache) -> Result<Components, ComponentsError> {
         .find(|pin| pin.has_manifests())
         .map(|pin| folder_of(cache, pin).join("manifests"))
         .unwrap_or_default();
-    Components::collect(&stamps, Origin::Built, manifests)
+    super::collect(&stamps, manifests)
 }
 
 async fn build_all(

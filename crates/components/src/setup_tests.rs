@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::child;
 use crate::testing::FakeGo;
+use host::usage::UserError as _;
+use plan::Component;
 
 /// Something done to a cache.
 type Damage<'a> = Box<dyn Fn() + 'a>;
 
-async fn quiet(go: &FakeGo) -> Result<Components, ComponentsError> {
+async fn quiet(go: &FakeGo) -> Result<Programs, ComponentsError> {
     setup(&go.cache, None, &mut |_| {}).await
 }
 
@@ -48,11 +50,12 @@ async fn builds_each_module_once_and_keeps_only_what_runs_need() {
         .unwrap();
 
     assert_eq!(go.builds().len(), PINS.len());
-    for binary in components.binaries() {
-        assert_eq!(binary.version, binary.pinned_version, "{}", binary.name);
+    assert_eq!(components.of.len(), 7);
+    assert_eq!(crate::mismatches(&components), [""; 0]);
+    for program in components.of.values() {
         assert_eq!(
-            binary.sha256,
-            crate::stamp::sha256_of(&binary.path).unwrap()
+            program.sha256,
+            crate::stamp::sha256_of(&program.path).unwrap()
         );
     }
     // Two CRDs and the webhook configurations.
@@ -110,22 +113,23 @@ async fn what_is_damaged_is_built_again_and_nothing_else() {
     let built = quiet(&go).await.unwrap();
     let place =
         |name: &str| folder_of(&go.cache, PINS.iter().find(|pin| pin.name == name).unwrap());
+    let path = |component| &built.of[&component].path;
     let recipe = place("kubernetes").join("stamp.json");
     let damages: [(&str, Damage); 7] = [
         (
             "kwok",
-            Box::new(|| fs::write(&built.kwok.path, "#!/bin/sh\n").unwrap()),
+            Box::new(|| fs::write(path(Component::Kwok), "#!/bin/sh\n").unwrap()),
         ),
         (
             "kwok",
             Box::new(|| {
-                let text = fs::read_to_string(&built.kwokctl.path).unwrap();
-                fs::write(&built.kwokctl.path, text.replace("echo", "true")).unwrap();
+                let text = fs::read_to_string(path(Component::Kwokctl)).unwrap();
+                fs::write(path(Component::Kwokctl), text.replace("echo", "true")).unwrap();
             }),
         ),
         (
             "etcd",
-            Box::new(|| fs::remove_file(&built.etcd.path).unwrap()),
+            Box::new(|| fs::remove_file(path(Component::Etcd)).unwrap()),
         ),
         (
             "kueue",
@@ -148,7 +152,8 @@ async fn what_is_damaged_is_built_again_and_nothing_else() {
             "etcd",
             Box::new(|| {
                 use std::os::unix::fs::PermissionsExt as _;
-                fs::set_permissions(&built.etcd.path, fs::Permissions::from_mode(0o644)).unwrap();
+                fs::set_permissions(path(Component::Etcd), fs::Permissions::from_mode(0o644))
+                    .unwrap();
             }),
         ),
     ];
@@ -172,7 +177,7 @@ async fn a_cache_that_was_copied_elsewhere_is_used_as_it_is() {
     let go = FakeGo::new("go1.99.0", "");
     let built = quiet(&go).await.unwrap();
     let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    for binary in built.binaries() {
+    for binary in built.of.values() {
         let file = fs::File::options().write(true).open(&binary.path).unwrap();
         file.set_modified(time).unwrap();
     }

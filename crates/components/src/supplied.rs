@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use plan::Programs;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -17,7 +18,7 @@ use super::pins::{PINS, hex};
 use super::progress::Progress;
 use super::setup::Report;
 use super::stamp::{Stamp, StampFile};
-use super::{Components, Origin, version};
+use super::version;
 
 /// Folders below `DIR` that may hold `crd/bases/*.yaml` and `webhook/manifests.yaml`.
 pub(crate) const MANIFEST_FOLDERS: [&str; 3] =
@@ -166,7 +167,7 @@ pub(crate) async fn find(
     cache: &Cache,
     folder: &Path,
     report: Report<'_>,
-) -> Result<Components, ComponentsError> {
+) -> Result<Programs, ComponentsError> {
     let found = Found::look(folder)?;
     let files = found.files().map_err(ComponentsError::io(&found.folder))?;
     let key = hex(&Sha256::digest(found.folder.as_os_str().as_encoded_bytes()));
@@ -203,8 +204,8 @@ pub(crate) async fn find(
         Manifests::Folder(folder) => folder,
         Manifests::ReleaseFile(_) => split,
     };
-    let components = Components::collect(&[(found.folder, stamp)], Origin::Supplied, manifests)?;
-    for warning in components.mismatches() {
+    let components = super::collect(&[(found.folder, stamp)], manifests)?;
+    for warning in super::mismatches(&components) {
         report(Progress::Warning(warning));
     }
     Ok(components)

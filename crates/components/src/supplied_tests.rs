@@ -3,6 +3,8 @@
 use super::*;
 use crate::testing::script;
 use crate::{Verdict, doctor};
+use host::usage::UserError as _;
+use plan::{Component, Program};
 
 struct Bed {
     folder: tempfile::TempDir,
@@ -129,7 +131,7 @@ impl Bed {
         asked.unwrap_or_default().lines().count()
     }
 
-    async fn find(&self) -> Result<(Components, Vec<String>), ComponentsError> {
+    async fn find(&self) -> Result<(Programs, Vec<String>), ComponentsError> {
         let mut news = Vec::new();
         let mut report = |progress: Progress| news.push(progress.to_string());
         let found = find(&self.cache, &self.dir(), &mut report).await?;
@@ -203,22 +205,18 @@ async fn another_version_is_warned_about_and_recorded() {
     let bed = bed();
     let (found, news) = bed.find().await.unwrap();
     assert!(news.is_empty(), "{news:?}");
-    assert!(
-        found
-            .binaries()
-            .iter()
-            .all(|binary| binary.origin == Origin::Supplied)
-    );
+    let supplied = |p: &Program| p.path.starts_with(bed.dir().canonicalize().unwrap());
+    assert!(found.of.values().all(supplied));
 
     bed.program("etcd", "3.5.0");
     fs::remove_file(bed.dir().join("kueue")).unwrap();
     bed.program("manager", "v0.18.1");
     bed.program("kwok", "");
     let (found, news) = bed.find().await.unwrap();
-    assert_eq!(found.etcd.version, "v3.5.0");
-    assert_ne!(found.etcd.version, found.etcd.pinned_version);
-    assert_eq!(found.kueue.version, "v0.18.1");
-    assert_eq!(found.kwok.version, "unknown");
+    assert_eq!(found.of[&Component::Etcd].version, "v3.5.0");
+    assert_eq!(found.of[&Component::Kueue].version, "v0.18.1");
+    assert_eq!(found.agents()["manager"], "kueue");
+    assert_eq!(found.of[&Component::Kwok].version, "unknown");
     assert_eq!(news.len(), 3, "{news:?}");
     assert!(news[0].contains("etcd is v3.5.0"), "{news:?}");
 }
@@ -232,7 +230,10 @@ async fn programs_are_asked_and_read_again_only_when_something_changed() {
     assert_eq!(bed.find().await.unwrap().0, first);
     assert_eq!(bed.asked(), asked);
     bed.program("kwokctl", "v9.9.9");
-    assert_eq!(bed.find().await.unwrap().0.kwokctl.version, "v9.9.9");
+    assert_eq!(
+        bed.find().await.unwrap().0.of[&Component::Kwokctl].version,
+        "v9.9.9"
+    );
     assert!(bed.asked() > asked);
 }
 

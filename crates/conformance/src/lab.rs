@@ -18,9 +18,9 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::tap::Tap;
-use harness::cluster::{self, Cluster, Parts, Programs, Spec};
+use harness::cluster::{self, Cluster, Parts, Spec};
 use harness::observer::audit::{Call, parse_call};
-use plan::{self, Overrides, Plan};
+use plan::{self, Overrides, Plan, Programs};
 
 /// The harness's name in the audit log.
 const USER_AGENT: &str = "headroom-conformance";

@@ -33,11 +33,10 @@ use tokio_util::sync::CancellationToken;
 
 use compare::{Verdict, judge};
 use components::Hami;
-use harness::cluster::Programs;
 use lab::Lab;
 use latency::{Latency, Shown};
 use observed::Observed;
-use plan::component::HAMI;
+use plan::{Component, Programs};
 use record::{Outcome, PlayRecord, Recorded, SCHEMA, Session};
 use results::run_folder::Cause;
 use scenario::{Judged, Scenario, Step};
@@ -163,7 +162,7 @@ fn intact(lab: &Lab) -> anyhow::Result<()> {
     let exits = lab.cluster.exits();
     match exits
         .iter()
-        .find(|exit| exit.component != HAMI && exit.cause != Cause::Stopped)
+        .find(|exit| exit.component != Component::Hami.name() && exit.cause != Cause::Stopped)
     {
         None => Ok(()),
         Some(exit) => anyhow::bail!(

@@ -89,6 +89,8 @@ pub struct BadRecord {
     problem: String,
 }
 
+impl host::usage::UserError for BadRecord {}
+
 impl Recorded {
     /// Reads a file that `--record` wrote.
     ///

@@ -78,10 +78,10 @@ impl Calls {
         limiter: Limiter,
         timeout_secs: u64,
     ) -> anyhow::Result<Self> {
-        let agent = concat!("headroom-extender/", env!("CARGO_PKG_VERSION"));
-        config
-            .headers
-            .push((USER_AGENT, HeaderValue::from_static(agent)));
+        config.headers.push((
+            USER_AGENT,
+            HeaderValue::from_static(interface::EXTENDER_USER_AGENT),
+        ));
         // Retries of this layer would neither wait for the limit nor follow client-go's rules.
         config.default_retry = false;
         let client = kube::Client::try_from(config)?;

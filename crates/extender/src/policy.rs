@@ -3,14 +3,16 @@
 
 use std::cmp::Ordering;
 
+use interface::Policy;
+
 use super::cards::CardUse;
 use super::names;
 use super::request::{CardRequest, NO_PERCENT, Weights};
 
 /// Use the most used cards.
-pub(crate) const BINPACK: &str = "binpack";
+pub(crate) const BINPACK: &str = Policy::Binpack.name();
 /// Use the least used cards.
-pub(crate) const SPREAD: &str = "spread";
+pub(crate) const SPREAD: &str = Policy::Spread.name();
 /// Choose cards by their links.
 pub(crate) const TOPOLOGY: &str = "topology-aware";
 /// Use idle cards only.

@@ -2,7 +2,7 @@
 
 pub mod bench;
 pub mod cluster;
-pub mod data_plane;
-pub mod driver;
+mod data_plane;
+mod driver;
 pub mod observer;
 pub mod tenants;

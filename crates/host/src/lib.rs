@@ -4,3 +4,4 @@ pub mod machine;
 pub mod process;
 pub mod terminal;
 pub mod text_file;
+pub mod usage;

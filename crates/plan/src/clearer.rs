@@ -1,6 +1,7 @@
 //! The node clearer beside a run: how it is set. The clearer itself is a program of its own and knows nothing of plans.
 
 use indexmap::IndexMap;
+use interface::{ClearerStrategy, ClearerTrigger};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,51 +9,6 @@ use super::NodeGroup;
 use super::check::Check;
 use super::error::PlanError;
 use super::file::TenantDoc;
-
-/// How a machine is emptied, by the clearer's own names for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClearerStrategy {
-    /// List the machine's tasks, cordon it, evict those listed: the published first version, racy.
-    ListThenEvict,
-    /// Cordon, evict, and list again each second until no task holds a card: the published second version.
-    Recheck,
-    /// Reserve the machine for the request before anything is read.
-    Reserve,
-}
-
-impl ClearerStrategy {
-    /// Its name in files and on the clearer's command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ListThenEvict => "list-then-evict",
-            Self::Recheck => "recheck",
-            Self::Reserve => "reserve",
-        }
-    }
-}
-
-/// Which requests a machine is cleared for, by the clearer's own names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClearerTrigger {
-    /// A whole-machine pod that Kueue has admitted and kube-scheduler calls unschedulable.
-    Unschedulable,
-    /// That, and a pending whole-machine Workload within its team's nominal quota.
-    PendingWorkload,
-}
-
-impl ClearerTrigger {
-    /// Its name in files and on the clearer's command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unschedulable => "unschedulable",
-            Self::PendingWorkload => "pending-workload",
-        }
-    }
-}
 
 /// The node clearer beside a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

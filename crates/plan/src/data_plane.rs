@@ -85,7 +85,7 @@ impl DataPlanePlan {
 
     /// The longest time that a pod of any class holds cards without useful work, seconds.
     #[must_use]
-    pub fn longest_secs(&self) -> f64 {
+    pub(crate) fn longest_secs(&self) -> f64 {
         let each = self.classes.values();
         each.map(|c| c.pull_secs + c.prepare_secs() + c.release_secs)
             .fold(0.0, f64::max)

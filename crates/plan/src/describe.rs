@@ -59,8 +59,8 @@ impl Plan {
         writeln!(
             f,
             "HAMi        nodes {}, cards {}, limit {}, handshake {}",
-            written(self.hami.node_policy),
-            written(self.hami.gpu_policy),
+            self.hami.node_policy.name(),
+            self.hami.gpu_policy.name(),
             limit(self.hami.limit),
             if self.hami.stamp_handshake {
                 "stamped"

@@ -78,6 +78,8 @@ pub enum PlanError {
     },
 }
 
+impl host::usage::UserError for PlanError {}
+
 impl PlanError {
     /// The error for an unknown name, with the accepted ones.
     pub(super) fn unknown<S: AsRef<str>>(

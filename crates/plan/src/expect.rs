@@ -75,7 +75,7 @@ pub enum Predicate {
 impl Predicate {
     /// Teams whose metrics it is about.
     #[must_use]
-    pub fn tenants(&self) -> Vec<&str> {
+    pub(crate) fn tenants(&self) -> Vec<&str> {
         match self {
             Self::Within(within) => vec![&within.of.tenant],
             Self::Ratio(ratio) => vec![&ratio.of.tenant, &ratio.to.tenant],

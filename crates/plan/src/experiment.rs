@@ -222,7 +222,8 @@ impl Experiment {
         for option in options(overrides)? {
             tree.merge(&option);
         }
-        let doc: Document = decode::decode(&tree)?;
+        let mut doc: Document = decode::decode(&tree)?;
+        overrides.set(&mut doc.hami);
         let regime = overrides.regime.as_ref().or(self.regime.as_ref());
         if let Some(regime) = regime
             && !self.regimes.contains(regime)

@@ -5,7 +5,7 @@
 
 mod check;
 mod clearer;
-pub mod component;
+mod component;
 mod data_plane;
 mod decode;
 mod describe;
@@ -42,7 +42,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use clearer::{ClearerPlan, ClearerStrategy, ClearerTrigger};
+pub use clearer::ClearerPlan;
+pub use component::{Component, Program, Programs};
 pub use data_plane::{DataPlane, DataPlanePlan};
 pub use error::{Place, PlanError};
 pub use expected::{expected_secs, minutes, run_secs};
@@ -50,9 +51,10 @@ pub use experiment::{Arm, Experiment, embedded, load, names, plans, published_re
 pub use explain::list;
 pub use hami::{HamiKind, HamiSource};
 pub use host::Host;
+pub use interface::{ClearerStrategy, ClearerTrigger, NamedLimits, Policy};
 pub use old::Hint;
 pub use order::{Order, Takes};
-pub use overrides::{Overrides, QUICK_COMPRESS};
+pub use overrides::Overrides;
 pub use schedule::Capacity;
 pub use stalls::Stall;
 pub use workload::{Group, Request, Round, RoundStart, Stage, Via};
@@ -202,16 +204,6 @@ pub struct ClientLimit {
     pub qps: f64,
     /// Size of the bucket.
     pub burst: u32,
-}
-
-/// Which node HAMi prefers for a pod, or which card for a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Policy {
-    /// Prefer the fullest one.
-    Binpack,
-    /// Prefer the emptiest one.
-    Spread,
 }
 
 /// HAMi's policies and limits.

@@ -1,7 +1,9 @@
 //! The settings of the command line for an experiment.
 
+use super::file::HamiDoc;
 use super::tree::{Node, Value};
-use super::{Place, PlanError};
+use super::value::Limits;
+use super::{NamedLimits, Place, PlanError, Policy};
 
 /// The settings of the command line. An option goes before the arm, the arm before the file.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -10,15 +12,15 @@ pub struct Overrides {
     pub compress: Option<f64>,
     /// `--timeline`: a name or a path. It replaces every timeline of the experiment.
     pub timeline: Option<String>,
-    /// `--limits`: `raised` or `hami-default`.
-    pub limits: Option<String>,
-    /// `--node-policy`: `spread` or `binpack`.
-    pub node_policy: Option<String>,
+    /// `--limits`.
+    pub limits: Option<NamedLimits>,
+    /// `--node-policy`.
+    pub node_policy: Option<Policy>,
     /// `--nodes`: the experiment scaled to this many machines.
     pub nodes: Option<u32>,
     /// `--seed`.
     pub seed: Option<u64>,
-    /// `--quick`: timelines at compression [`QUICK_COMPRESS`]. Experiments without a timeline are not changed.
+    /// `--quick`: timelines at compression 1200. Experiments without a timeline are not changed.
     pub quick: bool,
     /// `--repeat`.
     pub repeat: Option<u32>,
@@ -31,26 +33,23 @@ pub struct Overrides {
 }
 
 /// Timeline compression of `--quick`.
-pub const QUICK_COMPRESS: f64 = 1200.0;
+const QUICK_COMPRESS: f64 = 1200.0;
 
-/// The options, as changes of the document.
+impl Overrides {
+    /// Sets what has a type of its own and so can't be wrong.
+    pub(super) fn set(&self, hami: &mut HamiDoc) {
+        hami.node_policy = self.node_policy.unwrap_or(hami.node_policy);
+        hami.limits = self.limits.map_or(hami.limits, Limits::Named);
+    }
+}
+
+/// The other options, as changes of the document: where one is wrong, the error names it.
 pub(super) fn options(overrides: &Overrides) -> Result<Vec<Node>, PlanError> {
-    let text = |v: &String| Value::Text(v.clone());
     let set = [
         (
             "--compress",
             vec!["compress"],
             overrides.compress.map(Value::Float),
-        ),
-        (
-            "--limits",
-            vec!["hami", "limits"],
-            overrides.limits.as_ref().map(text),
-        ),
-        (
-            "--node-policy",
-            vec!["hami", "node_policy"],
-            overrides.node_policy.as_ref().map(text),
         ),
         (
             "--nodes",

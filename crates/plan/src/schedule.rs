@@ -190,7 +190,11 @@ impl Waiting {
 
 /// Makespan of [`list_schedule`]: from the clock's start to the last end, seconds.
 #[must_use]
-pub fn makespan_secs(stages: &[Stage], capacity: Capacity, turnaround_secs: f64) -> Option<f64> {
+pub(crate) fn makespan_secs(
+    stages: &[Stage],
+    capacity: Capacity,
+    turnaround_secs: f64,
+) -> Option<f64> {
     let placed = list_schedule(stages, capacity, turnaround_secs)?;
     Some(placed.iter().map(|p| p.end_secs).fold(0.0, f64::max))
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-use super::{CARD_MEMORY_MIB, CARDS_PER_NODE, ClientLimit, Request};
+use super::{CARD_MEMORY_MIB, CARDS_PER_NODE, ClientLimit, NamedLimits, Request};
 
 /// A client limit by name or by its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
@@ -16,16 +16,6 @@ pub(super) enum Limits {
     Named(NamedLimits),
     /// By its numbers.
     Numbers(ClientLimit),
-}
-
-/// HAMi's limits by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum NamedLimits {
-    /// 100/200, what the article raised them to.
-    Raised,
-    /// 5/10, HAMi's default.
-    HamiDefault,
 }
 
 impl Limits {

@@ -41,7 +41,7 @@ pub struct Group {
 impl Group {
     /// Whether it can be in an ideal schedule: it asks for whole cards and ends.
     #[must_use]
-    pub fn has_ideal(&self) -> bool {
+    pub(crate) fn has_ideal(&self) -> bool {
         self.request.gpumem_mib.is_none() && self.run_secs.is_some()
     }
 }

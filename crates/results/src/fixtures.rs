@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::{
-    Accuracy, Attempt, AttemptEnd, Bill, BindRate, CardSeconds, Disturbance, FailedRun, FreeCards,
-    Harness, Latency, Outcome, Percentile, Phase, Placement, Program, Record, Resumed, RunInfo,
-    RunSummary, Soak, SoakHour, Summary, TenantSummary, Unplaced,
+    Accuracy, Attempt, AttemptEnd, Bill, BindRate, CardSeconds, Disturbance, Evidence,
+    EvidenceSource, FailedRun, FreeCards, Harness, Latency, Outcome, Percentile, Phase, Program,
+    Record, Resumed, RunInfo, RunSummary, Soak, SoakHour, Summary, TenantSummary, Unplaced,
 };
 use plan::{
     ClientLimit, ClusterPlan, ControllerManagerPlan, Group, HamiPlan, HardwarePlan, Host,
@@ -183,7 +183,7 @@ pub fn info(plan: &Plan) -> RunInfo {
             },
         )]),
         client_limits: BTreeMap::from([("etcd".into(), None)]),
-        evidence: vec!["watch".into()],
+        evidence: Evidence::of([EvidenceSource::Watch]),
         machine: serde_json::json!({"cores": 2}),
     }
 }
@@ -291,6 +291,7 @@ pub fn full() -> Summary {
             bring_up_secs: 12.5,
             wall_secs: 470.0,
             observed_secs: 450.25,
+            evidence: Evidence::default(),
             disturbed: vec![Disturbance {
                 kind: "late-submit".into(),
                 detail: "2 late".into(),
@@ -325,7 +326,7 @@ pub fn full() -> Summary {
                 relists: 0,
                 interruptions: 0,
                 missing_stamps: 0,
-                unmatched_bindings: 0,
+                unmatched_bindings: Some(0),
             },
             harness: harness(),
         }],

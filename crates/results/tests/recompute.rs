@@ -14,8 +14,8 @@ use headroom_results::judge::{self, Judged};
 use headroom_results::metrics::Source;
 use headroom_results::run_folder::{Calls, Cause, Run, RunSummary, Session};
 use headroom_results::summarise::summarise;
+use plan::Component;
 use plan::Stall;
-use plan::component::{HAMI, KUBE_SCHEDULER, KUEUE, SUPERVISED};
 use serde_json::{Value, json};
 
 /// Fields of a run's summary that its files do not tell, and why not.
@@ -90,7 +90,9 @@ fn again(summary: &RunSummary, run: &Run, end: f64) -> RunSummary {
         placements: Vec::new(),
         evictions: Vec::new(),
         bound_in_stalls: None,
-        restarts: BTreeMap::from([KUBE_SCHEDULER, HAMI, KUEUE].map(|c| (c.to_owned(), 0))),
+        restarts: Component::system()
+            .map(|c| (c.name().to_owned(), 0))
+            .collect(),
         restart_causes: BTreeMap::new(),
         observed_secs: end,
         ..summary.clone()
@@ -100,7 +102,7 @@ fn again(summary: &RunSummary, run: &Run, end: f64) -> RunSummary {
     again.harness.max_submit_lateness_ms = from.max_submit_lateness_ms;
     for exit in &run.exits {
         let cause = exit.cause.split(" (").next().unwrap();
-        let supervised = SUPERVISED.contains(&exit.component.as_str());
+        let supervised = Component::named(&exit.component).is_some_and(Component::is_supervised);
         if supervised && cause != Cause::Stopped.name() {
             *again.restarts.entry(exit.component.clone()).or_default() += 1;
             let causes = again.restart_causes.entry(exit.component.clone());

@@ -27,8 +27,8 @@ use results::judge::{self, Judged};
 use results::metrics::Source;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
-    ComponentExit, ComponentRow, Disturbance, Lag, Program, Record, RunInfo, RunSummary, RunWriter,
-    SessionWriter, Summary,
+    ComponentExit, ComponentRow, Disturbance, Evidence, EvidenceSource, Lag, Program, Record,
+    RunInfo, RunSummary, RunWriter, SessionWriter, Summary,
 };
 use results::usage::note_borrowing;
 
@@ -178,9 +178,11 @@ impl Script {
                 ("kueue".to_owned(), Some(plan.kueue.limit)),
                 ("kube-apiserver".to_owned(), None),
             ]),
-            evidence: ["watch", "audit-log", "component-exits"]
-                .map(String::from)
-                .into(),
+            evidence: Evidence::of([
+                EvidenceSource::Watch,
+                EvidenceSource::AuditLog,
+                EvidenceSource::ComponentExits,
+            ]),
             machine: json!({
                 "cpu": "Synthetic CPU <2 GHz>", "cores": 2, "memory_mib": 24_576, "kernel": "6.1.0",
                 "fsync_ms": {"p50": 0.8, "p99": 4.2}, "load": [0.3, 0.2, 0.1],
@@ -239,6 +241,11 @@ impl Script {
             stopped: Vec::new(),
         };
         let facts = RunFacts {
+            evidence: Evidence::of([
+                EvidenceSource::Watch,
+                EvidenceSource::AuditLog,
+                EvidenceSource::ComponentExits,
+            ]),
             client_limits: BTreeMap::from([("hami".into(), Some(plan.hami.limit))]),
             repeat,
             folder,

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use jiff::{Span, SpanRelativeTo, Unit};
 
 use components::HamiChoice;
 use components::image::Registry;
-use plan::Policy;
+use plan::{NamedLimits, Policy};
 
 /// Options of `bench`.
 #[derive(Debug, Clone, Args)]
@@ -98,11 +98,11 @@ pub struct ShapeArgs {
 
     /// HAMi's client limit: raised (100/200) or HAMi's default (5/10)
     #[arg(long, value_enum)]
-    pub limits: Option<LimitsArg>,
+    pub limits: Option<NamedLimits>,
 
     /// HAMi's node policy
     #[arg(long, value_enum)]
-    pub node_policy: Option<PolicyArg>,
+    pub node_policy: Option<Policy>,
 
     /// Number of machines; the experiment scales with it
     #[arg(long, value_name = "N")]
@@ -126,31 +126,4 @@ fn soak_secs(text: &str) -> Result<f64, String> {
     secs.ok()
         .filter(|secs| *secs > 0.0)
         .ok_or_else(|| "write a duration with its unit, such as 16h, 90m or 1h30m".to_owned())
-}
-
-/// HAMi's client limit by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LimitsArg {
-    /// 100 calls per second, bursts of 200.
-    Raised,
-    /// 5 calls per second, bursts of 10.
-    HamiDefault,
-}
-
-/// A policy by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PolicyArg {
-    /// Prefer the emptiest machine.
-    Spread,
-    /// Prefer the fullest machine.
-    Binpack,
-}
-
-impl From<PolicyArg> for Policy {
-    fn from(policy: PolicyArg) -> Self {
-        match policy {
-            PolicyArg::Spread => Self::Spread,
-            PolicyArg::Binpack => Self::Binpack,
-        }
-    }
 }

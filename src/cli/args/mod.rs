@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-pub use self::bench::{BenchArgs, LimitsArg, PolicyArg, ShapeArgs, UpArgs};
+pub use self::bench::{BenchArgs, ShapeArgs, UpArgs};
 pub use self::compare::{CompareArgs, NightlyArgs};
 pub use self::conformance::ConformanceArgs;
 

@@ -10,8 +10,8 @@ mod reserve;
 use futures::future::{BoxFuture, FutureExt as _};
 
 use super::api::Api;
-use super::args::StrategyKind;
 use super::clearing::{Clearing, Halt};
+use interface::ClearerStrategy;
 
 /// How a node is emptied.
 pub trait Strategy<A: Api>: Send + Sync {
@@ -26,10 +26,10 @@ pub trait Strategy<A: Api>: Send + Sync {
 
 /// The strategy by its name.
 #[must_use]
-pub fn named<A: Api>(kind: StrategyKind) -> &'static dyn Strategy<A> {
+pub fn named<A: Api>(kind: ClearerStrategy) -> &'static dyn Strategy<A> {
     match kind {
-        StrategyKind::ListThenEvict => &list_then_evict::ListThenEvict,
-        StrategyKind::Recheck => &recheck::Recheck,
-        StrategyKind::Reserve => &reserve::Reserve,
+        ClearerStrategy::ListThenEvict => &list_then_evict::ListThenEvict,
+        ClearerStrategy::Recheck => &recheck::Recheck,
+        ClearerStrategy::Reserve => &reserve::Reserve,
     }
 }

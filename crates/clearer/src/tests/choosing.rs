@@ -13,7 +13,7 @@ async fn choice(change: impl Fn(&mut Cluster)) -> Option<Choice> {
     let fake = busy_cluster();
     fake.edit(&change);
     pass(&fake, 0.25).await;
-    choose(&fake, &args(StrategyKind::Reserve, &[]))
+    choose(&fake, &args(ClearerStrategy::Reserve, &[]))
 }
 
 fn choose(fake: &Fake, args: &Args) -> Option<Choice> {
@@ -175,9 +175,9 @@ async fn nothing_is_cleared_for_who_needs_nothing_cleared() {
     }
     let fake = busy_cluster();
     pass(&fake, 0.25).await;
-    assert!(choose(&fake, &args(StrategyKind::Reserve, &["--patience", "5"])).is_none());
+    assert!(choose(&fake, &args(ClearerStrategy::Reserve, &["--patience", "5"])).is_none());
     pass(&fake, 5.0).await;
-    assert!(choose(&fake, &args(StrategyKind::Reserve, &["--patience", "5"])).is_some());
+    assert!(choose(&fake, &args(ClearerStrategy::Reserve, &["--patience", "5"])).is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -190,7 +190,7 @@ async fn a_free_machine_is_left_to_the_scheduler_and_counted_once() {
     let mut cluster = fake.lock();
     cluster.pods.retain(|_, pod| pod["spec"]["nodeName"] != "b");
     drop(cluster);
-    let args = args(StrategyKind::Reserve, &[]);
+    let args = args(ClearerStrategy::Reserve, &[]);
     let mut world = (*fake.world()).clone();
     world
         .pods

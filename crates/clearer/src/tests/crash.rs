@@ -6,7 +6,7 @@ use super::*;
 /// Kills the clearer at a call, lets `meanwhile` happen, starts another, and returns the cluster once it is quiet.
 /// `None` if it never made so many calls.
 async fn killed_at(
-    strategy: StrategyKind,
+    strategy: ClearerStrategy,
     call: usize,
     when: When,
     meanwhile: fn(&mut Cluster),

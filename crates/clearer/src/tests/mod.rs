@@ -14,20 +14,22 @@ use std::time::Duration;
 use clap::Parser as _;
 
 use super::api::Api as _;
-use super::args::{Args, StrategyKind};
+use interface::ClearerStrategy;
+
+use super::args::Args;
 use super::control;
 use super::log::{Event, Line, Log};
 use fake::Fake;
 
 /// All strategies.
-const ALL: [StrategyKind; 3] = [
-    StrategyKind::ListThenEvict,
-    StrategyKind::Recheck,
-    StrategyKind::Reserve,
+const ALL: [ClearerStrategy; 3] = [
+    ClearerStrategy::ListThenEvict,
+    ClearerStrategy::Recheck,
+    ClearerStrategy::Reserve,
 ];
 
 /// The settings of the tests: tasks of the teams `small` and `bare` may be evicted.
-fn args(strategy: StrategyKind, more: &[&str]) -> Args {
+fn args(strategy: ClearerStrategy, more: &[&str]) -> Args {
     #[derive(clap::Parser)]
     struct Cli {
         #[command(flatten)]
@@ -49,7 +51,7 @@ fn args(strategy: StrategyKind, more: &[&str]) -> Args {
 
 /// The settings of the tests, whatever the strategy.
 pub fn plain() -> Args {
-    args(StrategyKind::Reserve, &[])
+    args(ClearerStrategy::Reserve, &[])
 }
 
 /// A running clearer, and what it has said so far.

@@ -11,14 +11,14 @@ const CLEARING: &str = "headroom.dev/clearing";
 
 /// A clearer with a Lease of its own, whose scope and allow-list have nothing of a [`busy_cluster`] in them.
 fn stranger() -> Args {
-    let mut args = args(StrategyKind::Reserve, &["--lease-name", "other"]);
+    let mut args = args(ClearerStrategy::Reserve, &["--lease-name", "other"]);
     args.scope = selector::parse("zone=elsewhere").unwrap();
     args.allow = vec!["nosuch".into()];
     args
 }
 
 /// A [`busy_cluster`] with a clearing of `a` that goes on until its time limit: a task ignores its eviction.
-async fn stuck_clearing(strategy: StrategyKind) -> (Fake, Running) {
+async fn stuck_clearing(strategy: ClearerStrategy) -> (Fake, Running) {
     let fake = busy_cluster();
     fake.lock().stubborn = vec!["young-0-0".into()];
     let running = Running::start(&fake, &args(strategy, &[]));
@@ -122,7 +122,7 @@ async fn a_clearing_without_an_owner_is_whose_scope_the_node_is_in() {
 }
 
 /// A hand takes something off node `a` in mid-clearing; returns the clearer once all is quiet.
-async fn with_hand(strategy: StrategyKind, hand: impl Fn(&mut Cluster)) -> (Fake, Running) {
+async fn with_hand(strategy: ClearerStrategy, hand: impl Fn(&mut Cluster)) -> (Fake, Running) {
     let (fake, running) = stuck_clearing(strategy).await;
     fake.edit(&hand);
     pass(&fake, 0.3).await;
@@ -212,7 +212,7 @@ async fn clearers_with_overlapping_scopes_do_not_take_each_other_s_nodes_nor_req
 }
 
 /// Overwrites the annotation of a stuck clearing with `text` and releases everything.
-async fn release_after(strategy: StrategyKind, text: &str) -> (Fake, anyhow::Result<()>) {
+async fn release_after(strategy: ClearerStrategy, text: &str) -> (Fake, anyhow::Result<()>) {
     let (fake, running) = stuck_clearing(strategy).await;
     running.kill().await;
     fake.edit(|cluster| {
@@ -231,7 +231,7 @@ async fn put_back_all_releases_a_node_it_cannot_read_as_far_as_it_can_and_says_w
         for text in ["not JSON", r#"{"id": 7, "cordoned": "perhaps"}"#] {
             let (fake, ended) = release_after(strategy, text).await;
             let stuck = fake.lock().stuck();
-            if strategy == StrategyKind::Reserve {
+            if strategy == ClearerStrategy::Reserve {
                 assert!(ended.is_ok(), "{ended:?}");
                 assert_eq!(stuck, Vec::<String>::new());
             } else {
@@ -244,7 +244,7 @@ async fn put_back_all_releases_a_node_it_cannot_read_as_far_as_it_can_and_says_w
             }
         }
         // What can be read of it is used.
-        let text = if strategy == StrategyKind::Reserve {
+        let text = if strategy == ClearerStrategy::Reserve {
             r#"{"cordoned": false}"#
         } else {
             r#"{"cordoned": true, "phase": "of a later version"}"#

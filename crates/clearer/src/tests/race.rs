@@ -7,7 +7,7 @@ use super::*;
 
 /// Runs one clearing with something happening at a call. True if the first clearing placed the request on `a`.
 async fn is_right(
-    strategy: StrategyKind,
+    strategy: ClearerStrategy,
     prepare: impl Fn(&Fake),
     call: usize,
     when: When,
@@ -24,7 +24,7 @@ async fn is_right(
 }
 
 /// The calls of an undisturbed clearing.
-async fn calls(strategy: StrategyKind) -> Vec<&'static str> {
+async fn calls(strategy: ClearerStrategy) -> Vec<&'static str> {
     let fake = busy_cluster();
     let running = Running::start(&fake, &args(strategy, &[]));
     settle(&fake, &running, 50).await;
@@ -60,11 +60,11 @@ async fn an_arrival_finds_a_window_in_list_then_evict_only() {
         }
         let window: &[_] = match strategy {
             // From the list's answer to the cordon's effect, and nowhere else.
-            StrategyKind::ListThenEvict => &[
+            ClearerStrategy::ListThenEvict => &[
                 ("list bound", 1, When::After),
                 ("patch node", 2, When::Before),
             ],
-            StrategyKind::Recheck | StrategyKind::Reserve => &[],
+            ClearerStrategy::Recheck | ClearerStrategy::Reserve => &[],
         };
         assert_eq!(wrong, window, "{strategy:?}");
     }
@@ -81,7 +81,7 @@ fn decided(fake: &Fake) {
 }
 
 /// Whether the request is placed on `a` if the bind of an earlier decision takes effect after this time.
-async fn is_placed_despite_bind_at(strategy: StrategyKind, secs: f64) -> bool {
+async fn is_placed_despite_bind_at(strategy: ClearerStrategy, secs: f64) -> bool {
     let fake = busy_cluster();
     decided(&fake);
     let running = Running::start(&fake, &args(strategy, &[]));

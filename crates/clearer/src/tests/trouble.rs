@@ -6,7 +6,7 @@ use crate::log::FailReason;
 
 /// Runs a clearing, lets `trouble` happen after `secs`, and returns the cluster much later.
 async fn with_trouble(
-    strategy: StrategyKind,
+    strategy: ClearerStrategy,
     more: &[&str],
     secs: f64,
     trouble: impl Fn(&mut Cluster),
@@ -216,7 +216,7 @@ async fn a_request_kept_waiting_by_something_else_is_left_alone_after_its_attemp
 
 #[tokio::test(start_paused = true)]
 async fn a_newcomer_that_must_not_be_evicted_ends_the_clearing() {
-    let (fake, running) = with_trouble(StrategyKind::Reserve, &[], 1.2, |cluster| {
+    let (fake, running) = with_trouble(ClearerStrategy::Reserve, &[], 1.2, |cluster| {
         let now = jiff::Timestamp::from_second(1_767_225_600).unwrap();
         cluster.add_pod("untouchable", "stray", 1, Some("a"), now, 0);
     })
@@ -288,7 +288,7 @@ async fn put_back_all_undoes_a_clearing_half_way() {
 
 #[tokio::test(start_paused = true)]
 async fn an_eviction_that_is_never_answered_holds_nothing_up_and_is_not_called_one() {
-    for strategy in [StrategyKind::Recheck, StrategyKind::Reserve] {
+    for strategy in [ClearerStrategy::Recheck, ClearerStrategy::Reserve] {
         let fake = busy_cluster();
         fake.lock().unanswered = vec!["bare-0".into()];
         let running = Running::start(&fake, &args(strategy, &["--attempts", "1"]));

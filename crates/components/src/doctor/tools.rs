@@ -36,7 +36,7 @@ pub(super) async fn checks_of_supplied(cache: &Cache, folder: &Path) -> Vec<Chec
 async fn supplied(cache: &Cache, folder: &Path) -> Check {
     const NAME: &str = "components";
     match setup(cache, Some(folder), &mut |_| {}).await {
-        Ok(found) => match found.mismatches().as_slice() {
+        Ok(found) => match crate::mismatches(&found).as_slice() {
             [] => Check::ok(
                 NAME,
                 format!("all in {}, the pinned versions", folder.display()),
@@ -194,7 +194,7 @@ mod tests {
     async fn a_program_changed_behind_the_stamp_is_found() {
         let go = FakeGo::new("go1.99.0", "");
         let built = setup(&go.cache, None, &mut |_| {}).await.unwrap();
-        let path = &built.kwok.path;
+        let path = &built.of[&plan::Component::Kwok].path;
         let modified = fs::metadata(path).unwrap().modified().unwrap();
         let mut content = fs::read(path).unwrap();
         let last = content.len() - 2;

@@ -22,10 +22,9 @@ use super::observed::{Observed, Raw};
 use super::scenario::{Node, Scenario, small_node};
 use super::tap::Verb;
 use components::Hami;
-use harness::cluster::{ExtenderProgram, fake_node};
+use harness::cluster::fake_node;
 use harness::observer::audit::Call;
-use plan::HamiPlan;
-use plan::component::HAMI;
+use plan::{Component, HamiPlan, Programs};
 use results::run_folder::Cause;
 
 /// The extender has finished when it has made no call for this long, plus the wait of a call at its client limit: an event may
@@ -57,7 +56,7 @@ pub struct Played {
 struct Play<'a> {
     lab: &'a Lab,
     scenario: &'a Scenario,
-    extender: ExtenderProgram,
+    programs: Programs,
     agent: &'a str,
     log: String,
     names: Names,
@@ -81,10 +80,7 @@ pub async fn play(
     let mut play = Play {
         lab,
         scenario,
-        extender: ExtenderProgram {
-            program: hami.program.clone(),
-            args: hami.leading_args.clone(),
-        },
+        programs: hami.among(lab.programs.clone()),
         agent: &hami.agent,
         log: format!("extender-{number}-{}.log", scenario.name),
         names: Names::new(number),
@@ -164,7 +160,7 @@ impl Play<'_> {
         let exits = self.lab.cluster.exits();
         let own = exits
             .iter()
-            .filter(|e| e.component == HAMI && e.cause != Cause::Stopped);
+            .filter(|e| e.component == Component::Hami.name() && e.cause != Cause::Stopped);
         own.count() as u64
     }
 
@@ -181,7 +177,7 @@ impl Play<'_> {
         };
         let lab = self.lab;
         lab.cluster
-            .replace_extender(&lab.programs, &self.extender, &plan, &self.log)
+            .replace_extender(&self.programs, &plan, &self.log)
             .await?;
         Ok(())
     }

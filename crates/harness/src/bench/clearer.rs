@@ -9,10 +9,9 @@ use anyhow::Context as _;
 use crate::cluster::Cluster;
 use crate::observer::Clock;
 use crate::tenants::GROUP_LABEL;
-use plan::component::CLEARER;
-use plan::{ClearerPlan, Plan};
+use plan::{ClearerPlan, Component, Plan};
 use results::judge;
-use results::run_folder::{Disturbance, Record, RunSummary, RunWriter, reader};
+use results::run_folder::{Disturbance, EvidenceSource, Record, RunSummary, RunWriter, reader};
 
 /// Label of every fake machine (`kwok/node.yaml`): the scope of a clearer without a group.
 const EVERY_MACHINE: &str = "gpu=on";
@@ -35,7 +34,12 @@ pub async fn start(
 ) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("finding headroom's own program")?;
     let decisions = writer.decisions();
-    cluster.run(CLEARER, program, arguments(plan), Some(decisions.clone()));
+    cluster.run(
+        Component::Clearer,
+        program,
+        arguments(plan),
+        Some(decisions.clone()),
+    );
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !leads(&decisions) {
         anyhow::ensure!(
@@ -58,17 +62,25 @@ pub fn judge(
     summary: &mut RunSummary,
 ) {
     let mut decisions = Vec::new();
-    if let Some(clearer) = &plan.clearer {
+    let clearer = plan.clearer.as_ref();
+    if let Some(clearer) = clearer.filter(|_| summary.evidence.has(EvidenceSource::ClearerLog)) {
         match reader::decisions(&writer.decisions()) {
-            Ok(read) => decisions = read,
-            Err(error) => summary.disturbed.push(Disturbance {
-                kind: "lost-evidence".into(),
-                detail: error.to_string(),
-                remedy: "it is unknown which machine was cleared for which request; run again"
-                    .into(),
-            }),
+            Ok(read) => {
+                decisions = read;
+                let zero = clock.zero_wall();
+                summary.placements = judge::placements(clearer, records, &decisions, zero);
+            }
+            Err(error) => {
+                let evidence = &mut summary.evidence;
+                evidence.lack(EvidenceSource::ClearerLog, error.to_string());
+                summary.disturbed.push(Disturbance {
+                    kind: "lost-evidence".into(),
+                    detail: error.to_string(),
+                    remedy: "it is unknown which machine was cleared for which request; run again"
+                        .into(),
+                });
+            }
         }
-        summary.placements = judge::placements(clearer, records, &decisions, clock.zero_wall());
     }
     judge::who_pays(summary, records, &decisions, clock.zero_wall());
 }
@@ -97,7 +109,7 @@ fn arguments(plan: &ClearerPlan) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
+    use clap::{Parser as _, ValueEnum as _};
 
     use super::*;
     use plan::{ClearerStrategy, ClearerTrigger};
@@ -119,19 +131,10 @@ mod tests {
 
     #[test]
     fn the_clearer_understands_every_setting_of_a_plan() {
-        use clearer::{StrategyKind, Trigger};
-        let strategies = [
-            (ClearerStrategy::ListThenEvict, StrategyKind::ListThenEvict),
-            (ClearerStrategy::Recheck, StrategyKind::Recheck),
-            (ClearerStrategy::Reserve, StrategyKind::Reserve),
-        ];
-        let triggers = [
-            (ClearerTrigger::Unschedulable, Trigger::Unschedulable),
-            (ClearerTrigger::PendingWorkload, Trigger::PendingWorkload),
-        ];
-        for ((strategy, kind), (trigger, cause)) in strategies
-            .into_iter()
-            .flat_map(|s| triggers.map(|t| (s, t)))
+        let triggers = ClearerTrigger::value_variants();
+        for (strategy, trigger) in ClearerStrategy::value_variants()
+            .iter()
+            .flat_map(|s| triggers.iter().map(move |t| (*s, *t)))
         {
             let plan = ClearerPlan {
                 strategy,
@@ -141,7 +144,7 @@ mod tests {
                 deadline_secs: 45.5,
             };
             let args = parsed(&plan);
-            assert_eq!((args.strategy, args.trigger), (kind, cause));
+            assert_eq!((args.strategy, args.trigger), (strategy, trigger));
             assert!(args.may_evict("speech") && !args.may_evict("research"));
             assert!((args.time_limit - 45.5).abs() < 1e-9);
             assert!(args.lease_secs >= 2 && !args.put_back_all);

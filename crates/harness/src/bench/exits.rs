@@ -5,19 +5,16 @@ use std::time::Instant;
 
 use crate::cluster::Exit;
 use crate::observer::Clock;
+use plan::Component;
 use results::run_folder::Cause;
 use results::run_folder::run_summary::cut;
 use results::run_folder::{ComponentExit, Disturbance};
 
 /// Restarts of each supervised component: its exits that the harness did not cause.
 pub fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
-    let mut restarts: BTreeMap<String, u32> = [
-        plan::component::KUBE_SCHEDULER,
-        plan::component::HAMI,
-        plan::component::KUEUE,
-    ]
-    .map(|c| (c.into(), 0))
-    .into();
+    let mut restarts: BTreeMap<String, u32> = Component::system()
+        .map(|c| (c.name().to_owned(), 0))
+        .collect();
     for exit in exits.iter().filter(|e| restarted(e)) {
         *restarts.entry(exit.component.clone()).or_default() += 1;
     }
@@ -26,7 +23,11 @@ pub fn restarts(exits: &[Exit]) -> BTreeMap<String, u32> {
 
 /// Whether an exit led to a restart. The substrate has no supervisor, so its components are not started again.
 pub fn restarted(exit: &Exit) -> bool {
-    exit.cause != Cause::Stopped && plan::component::SUPERVISED.contains(&exit.component.as_str())
+    exit.cause != Cause::Stopped && supervised(exit)
+}
+
+fn supervised(exit: &Exit) -> bool {
+    Component::named(&exit.component).is_some_and(Component::is_supervised)
 }
 
 /// Restarts by component, then by cause.
@@ -41,9 +42,9 @@ pub fn causes(exits: &[Exit]) -> BTreeMap<String, BTreeMap<String, u32>> {
 
 /// The disturbances of substrate components that died. They stay dead, and from then on the run measures another system.
 pub fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
-    let mut dead = exits.iter().filter(|e| {
-        e.cause != Cause::Stopped && !plan::component::SUPERVISED.contains(&e.component.as_str())
-    });
+    let mut dead = exits
+        .iter()
+        .filter(|e| e.cause != Cause::Stopped && !supervised(e));
     dead.next().map(|exit| Disturbance {
         kind: cut::COMPONENT_LOST.into(),
         detail: format!(

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use plan::Component;
 use plan::Stall;
-use plan::component::ETCD;
 use results::run_folder::Disturbance;
 
 /// How much earlier or later than planned a stall of the experiment may be seen, seconds: two samples.
@@ -14,7 +14,7 @@ const MARGIN_SECS: f64 = 2.0;
 #[must_use]
 pub fn disturbances(stopped: &[(String, f64)], stalls: &[Stall]) -> Vec<Disturbance> {
     let asked_for = |component: &str, at: f64| {
-        component == ETCD
+        component == Component::Etcd.name()
             && stalls
                 .iter()
                 .any(|s| (s.at_secs - MARGIN_SECS..=s.at_secs + s.secs + MARGIN_SECS).contains(&at))
@@ -50,8 +50,13 @@ mod tests {
             let all: Vec<_> = all.iter().map(|(c, at)| ((*c).to_owned(), *at)).collect();
             disturbances(&all, std::slice::from_ref(&stall))
         };
-        assert_eq!(seen(&[(ETCD, 31.0), (ETCD, 35.5)]), []);
-        let found = seen(&[(ETCD, 31.0), ("kueue", 33.0), ("kueue", 34.0), (ETCD, 50.0)]);
+        assert_eq!(seen(&[("etcd", 31.0), ("etcd", 35.5)]), []);
+        let found = seen(&[
+            ("etcd", 31.0),
+            ("kueue", 33.0),
+            ("kueue", 34.0),
+            ("etcd", 50.0),
+        ]);
         let kinds: Vec<&str> = found.iter().map(|d| d.kind.as_str()).collect();
         assert_eq!(kinds, ["frozen-component"; 2]);
         assert!(found[0].detail.contains("etcd") && found[0].detail.contains("first 50 s"));

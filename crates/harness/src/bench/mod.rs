@@ -23,11 +23,11 @@ mod foreign;
 mod frozen;
 mod going;
 mod play;
-pub mod progress;
+mod progress;
 pub mod resume;
 pub mod run;
-pub mod session;
-pub mod soak;
+mod session;
+mod soak;
 mod stalls;
 mod turns;
 

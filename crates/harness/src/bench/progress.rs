@@ -145,7 +145,7 @@ fn tenant_line(tenant: &LiveTenant, total: u32, aligned: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observer::LiveCards;
+    use crate::observer::live::LiveCards;
 
     #[test]
     fn a_teams_line_fits_a_terminal_of_80_columns() {

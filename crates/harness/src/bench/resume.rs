@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::run::Bench;
+use super::run::{Bench, recorded};
 use super::turns::Turns;
 use plan::{Order, Plan, Takes};
 use results::run_folder::{
@@ -142,7 +142,7 @@ pub(super) fn folder(order: &Order) -> Result<&Path, NoResume> {
 pub(super) fn ordered<'a>(order: &'a Order, bench: &'a Bench) -> Ordered<'a> {
     Ordered {
         hami: Some(&bench.hami),
-        components: Some(&bench.components),
+        components: Some(recorded(&bench.programs)),
         ..Ordered::new(order)
     }
 }

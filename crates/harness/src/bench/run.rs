@@ -20,23 +20,24 @@ use super::frozen;
 use super::play::play;
 use super::progress::Progress;
 use super::stalls::inject;
-use crate::cluster::{self, Cluster, Exit, Programs};
+use crate::cluster::{self, Cluster, Exit};
 use crate::data_plane;
 use crate::driver::Driver;
+use crate::observer::audit::{AuditError, AuditFacts};
 use crate::observer::storage::{self, Sampled};
 use crate::observer::{Clock, Observation, Observer, Pids, audit, metrics};
 use crate::tenants;
 use host::machine::Fingerprint;
-use plan::HamiSource;
 use plan::metric::Use;
-use plan::{self, Host, Plan, Stall};
+use plan::{self, HamiSource, Host, Plan, Programs, Stall};
 use results::judge::{self, Judged};
 use results::metrics::{Source, Values, values};
 use results::run_folder::info::Program;
 use results::run_folder::run_summary::cut;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
-    ComponentExit, Disturbance, RunInfo, RunSummary, RunWriter, SessionWriter, Storage,
+    ComponentExit, Disturbance, Evidence, EvidenceSource, RunInfo, RunSummary, RunWriter,
+    SessionWriter, Storage,
 };
 
 /// The harness's name in the audit log.
@@ -53,12 +54,8 @@ const GLANCE: Duration = Duration::from_millis(500);
 pub struct Bench {
     /// Programs of the control plane.
     pub programs: Programs,
-    /// Their versions and checksums, by component.
-    pub components: BTreeMap<String, Program>,
     /// Which HAMi runs.
     pub hami: HamiSource,
-    /// HAMi's name in the audit log.
-    pub hami_agent: String,
     /// Folder in which each live cluster has its own.
     pub state_root: PathBuf,
 }
@@ -149,26 +146,30 @@ pub async fn run(
     for line in &lines {
         writer.exit(line);
     }
-    let agents = agents(bench);
-    let (log, line, end_secs) = (audit_log, clock.clone(), observation.end_secs);
     disturbed.extend(lost_substrate(&exits));
-    let mut records = std::mem::take(&mut observation.records);
-    let (joined, records) = tokio::task::spawn_blocking(move || {
-        let joined = audit::join(&log, &line, end_secs, &agents, &mut records);
-        (joined, records)
-    })
-    .await
-    .context("joining the audit log")?;
-    observation.records = records;
-    let audit = joined
-        .map_err(|error| {
-            disturbed.push(Disturbance {
-                kind: "lost-evidence".into(),
-                detail: error.to_string(),
-                remedy: "the bind times come from the watch; run again".into(),
-            });
-        })
-        .ok();
+    let mut evidence = info.evidence;
+    let audit = if evidence.has(EvidenceSource::AuditLog) {
+        let agents = bench.programs.agents();
+        let joined = join(audit_log, &clock, agents, &mut observation).await?;
+        joined
+            .map_err(|error| {
+                evidence.lack(EvidenceSource::AuditLog, error.to_string());
+                disturbed.push(Disturbance {
+                    kind: "lost-evidence".into(),
+                    detail: error.to_string(),
+                    remedy: "the bind times come from the watch; run again".into(),
+                });
+            })
+            .ok()
+    } else {
+        None
+    };
+    if storage.is_none() && evidence.has(EvidenceSource::EtcdMetrics) {
+        evidence.lack(
+            EvidenceSource::EtcdMetrics,
+            "etcd did not answer at two moments",
+        );
+    }
 
     let facts = metrics::RunFacts {
         repeat: job.repeat,
@@ -176,6 +177,7 @@ pub async fn run(
         started: Some(info.started),
         bring_up_secs,
         wall_secs: started.elapsed().as_secs_f64(),
+        evidence,
         restarts: restarts(&exits),
         restart_causes: causes(&exits),
         storage,
@@ -214,6 +216,25 @@ pub async fn run(
         exits,
         zero: clock.instant_at(0.0),
     })
+}
+
+/// Joins the audit log with an observation's records, beside whatever else goes on: it may be long.
+async fn join(
+    audit_log: PathBuf,
+    clock: &Clock,
+    agents: BTreeMap<String, String>,
+    observation: &mut Observation,
+) -> anyhow::Result<Result<AuditFacts, AuditError>> {
+    let (clock, end_secs) = (clock.clone(), observation.end_secs);
+    let mut records = std::mem::take(&mut observation.records);
+    let (joined, records) = tokio::task::spawn_blocking(move || {
+        let joined = audit::join(&audit_log, &clock, end_secs, &agents, &mut records);
+        (joined, records)
+    })
+    .await
+    .context("joining the audit log")?;
+    observation.records = records;
+    Ok(joined)
 }
 
 /// Brings up a cluster for `plan`, and prints a line at each step.
@@ -326,8 +347,11 @@ async fn observe(
 }
 
 fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Result<RunInfo> {
-    let sources = ["watch", "audit-log", "component-exits"];
-    let clearer = job.plan.clearer.as_ref().map(|_| "clearer-log");
+    let clearer = job
+        .plan
+        .clearer
+        .as_ref()
+        .map(|_| EvidenceSource::ClearerLog);
     Ok(RunInfo {
         schema: SCHEMA,
         headroom: env!("CARGO_PKG_VERSION").into(),
@@ -337,22 +361,22 @@ fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Resu
         plan: job.plan.clone(),
         host: job.host.clone(),
         hami: bench.hami.clone(),
-        components: bench.components.clone(),
+        components: recorded(&bench.programs),
         client_limits: BTreeMap::new(),
-        evidence: sources.into_iter().chain(clearer).map(Into::into).collect(),
+        evidence: Evidence::of(Cluster::EVIDENCE.into_iter().chain(clearer)),
         machine: serde_json::to_value(machine)?,
     })
 }
 
-/// The names of components in the audit log, where they are not ours.
-fn agents(bench: &Bench) -> BTreeMap<String, String> {
-    let kueue = bench.programs.kueue.file_name().unwrap_or_default();
-    BTreeMap::from([
-        (
-            kueue.to_string_lossy().into_owned(),
-            plan::component::KUEUE.into(),
-        ),
-        (bench.hami_agent.clone(), plan::component::HAMI.into()),
-        ("headroom-clearer".into(), plan::component::CLEARER.into()),
-    ])
+/// Versions and checksums, as a run's folder has them.
+pub(super) fn recorded(programs: &Programs) -> BTreeMap<String, Program> {
+    let of = programs.of.iter();
+    of.map(|(component, program)| {
+        let recorded = Program {
+            version: program.version.clone(),
+            sha256: program.sha256.clone(),
+        };
+        (component.program().to_owned(), recorded)
+    })
+    .collect()
 }

@@ -109,7 +109,8 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use plan::component::{HAMI, KUBE_SCHEDULER};
+    const KUBE_SCHEDULER: &str = "kube-scheduler";
+    const HAMI: &str = "hami";
     use results::fixtures::full;
     use results::run_folder::Cause;
 

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::cluster::Cluster;
 use crate::observer::Clock;
-use plan::Stall;
-use plan::component::ETCD;
+use plan::{Component, Stall};
 
 /// Pauses and continues etcd at the planned moments. `done` gets each stall once it is over. Dropping the future ends a stall
 /// at once, and `done` gets that one with its actual length.
@@ -13,7 +12,7 @@ pub async fn inject(stalls: &[Stall], cluster: &Cluster, clock: &Clock, done: &m
     for stall in stalls {
         tokio::time::sleep_until(clock.instant_at(stall.at_secs).into()).await;
         let at_secs = clock.now_secs();
-        let Some(paused) = cluster.pause(ETCD) else {
+        let Some(paused) = cluster.pause(Component::Etcd) else {
             // etcd is dead, which its exit reports.
             return;
         };

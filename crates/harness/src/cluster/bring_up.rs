@@ -1,7 +1,6 @@
 //! Brings a cluster up, until its first Job can be admitted.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -23,8 +22,7 @@ use super::{
     system,
     wait::{PATIENCE, POLL, get, until},
 };
-use plan::component::{HAMI, KUBE_SCHEDULER, KUEUE};
-use plan::{ClientLimit, Plan};
+use plan::Component;
 
 /// User agent of the harness while it brings the cluster up.
 const USER_AGENT: &str = "headroom-bring-up";
@@ -94,7 +92,7 @@ pub async fn bring_up(
         supervisor,
         state,
         logs,
-        limits: limits(spec.plan),
+        limits: Component::client_limits(spec.plan),
         bring_up_secs: started.elapsed().as_secs_f64(),
         ports,
         etcd_port,
@@ -310,20 +308,4 @@ fn choose_ports(state: &StateDir) -> Result<Ports, ClusterError> {
             metrics: next(),
         },
     })
-}
-
-fn limits(plan: &Plan) -> BTreeMap<String, Option<ClientLimit>> {
-    [
-        (
-            "kube-controller-manager",
-            Some(plan.controller_manager.limit),
-        ),
-        // kwok's client has no limiter.
-        ("kwok-controller", None),
-        (KUBE_SCHEDULER, Some(plan.scheduler.limit)),
-        (HAMI, Some(plan.hami.limit)),
-        (KUEUE, Some(plan.kueue.limit)),
-    ]
-    .map(|(name, limit)| (name.to_owned(), limit))
-    .into()
 }

@@ -112,6 +112,12 @@ pub enum ClusterError {
     },
 }
 
+impl host::usage::UserError for ClusterError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Unknown { .. })
+    }
+}
+
 impl ClusterError {
     /// Whether a part of the substrate gave up on an API server that was slow to answer, as on a busy machine. A kubelet
     /// would restart it; here nothing does.

@@ -1,24 +1,14 @@
 //! The extender of a bare cluster: replaces it, asks what it has registered, stops it.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use super::{
-    Cluster, ClusterError, Programs,
+    Cluster, ClusterError,
     bring_up::{answers, local_client},
     system,
     wait::{PATIENCE, get, until},
 };
-use plan::HamiPlan;
-use plan::component::HAMI;
-
-/// A scheduler extender that takes HAMi's flags.
-#[derive(Debug, Clone)]
-pub struct ExtenderProgram {
-    /// The program, absolute.
-    pub program: PathBuf,
-    /// Arguments before HAMi's own flags.
-    pub args: Vec<OsString>,
-}
+use plan::{Component, HamiPlan, Programs};
 
 impl Cluster {
     /// Port of the loopback interface at which the cluster's extender answers.
@@ -27,7 +17,7 @@ impl Cluster {
         self.ports.hami
     }
 
-    /// Stops the extender that runs, if there is one, starts another and waits until it answers. `log` is the name of its log
+    /// Stops the extender that runs, if there is one, starts that of `programs` and waits until it answers. `log` is the name of its log
     /// file. Leader election is off, so that it answers whichever scheduler asks.
     ///
     /// # Errors
@@ -36,18 +26,12 @@ impl Cluster {
     pub async fn replace_extender(
         self: &Arc<Self>,
         programs: &Programs,
-        extender: &ExtenderProgram,
         plan: &HamiPlan,
         log: &str,
     ) -> Result<(), ClusterError> {
         self.stop_extender().await;
-        let programs = Programs {
-            hami: extender.program.clone(),
-            hami_args: extender.args.clone(),
-            ..programs.clone()
-        };
         let mut program = system::hami(
-            &programs,
+            programs,
             plan,
             false,
             self.ports,
@@ -64,7 +48,9 @@ impl Cluster {
     pub async fn stop_extender(self: &Arc<Self>) {
         let this = self.clone();
         // Fails only if the runtime is ending, and with it everything.
-        let _ = tokio::task::spawn_blocking(move || this.supervisor.dismiss(HAMI)).await;
+        let _ =
+            tokio::task::spawn_blocking(move || this.supervisor.dismiss(Component::Hami.name()))
+                .await;
     }
 
     /// Waits until the extender has registered a node, which its metrics show.

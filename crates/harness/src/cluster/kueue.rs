@@ -12,7 +12,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::{
-    ClusterError, Programs,
+    ClusterError,
     certs::{self, Certificates},
     manifest,
     substrate::{self, write},
@@ -20,8 +20,7 @@ use super::{
     system::option,
     wait::{PATIENCE, get, until},
 };
-use plan::component::KUEUE;
-use plan::{KueuePlan, QuotaUnit};
+use plan::{Component, KueuePlan, Programs, QuotaUnit};
 
 /// Resource that a quota counted by memory names: MiB of card memory.
 pub const TOTAL_GPUMEM: &str = "nvidia.com/total-gpumem";
@@ -126,8 +125,8 @@ fn program(
     let file = state.join("kueue.yaml");
     write(&file, &manifest::render(&[config]))?;
     Ok(Program {
-        name: KUEUE.into(),
-        program: programs.kueue.clone(),
+        name: Component::Kueue.name().into(),
+        path: super::program(programs, Component::Kueue)?,
         args: vec![option("--config", &file)],
         env: super::environment(state),
         log: logs.join("kueue.log"),

@@ -26,7 +26,7 @@ mod ports;
 mod proc;
 mod state;
 mod substrate;
-pub mod supervisor;
+pub(crate) mod supervisor;
 mod system;
 mod wait;
 
@@ -40,47 +40,21 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use tokio::sync::mpsc;
 
 pub use bring_up::bring_up;
 pub use error::ClusterError;
-pub use extender::ExtenderProgram;
-pub use kueue::TOTAL_GPUMEM;
-pub use nodes::{CARD_TYPE, HANDSHAKES, fake as fake_node};
-pub use pause::Paused;
-pub use proc::SESSION_ENV;
+pub(crate) use kueue::TOTAL_GPUMEM;
+pub use nodes::{CARD_TYPE, fake as fake_node};
+pub(crate) use pause::Paused;
+pub(crate) use proc::SESSION_ENV;
 pub use state::{ClusterState, clear_leftovers, down, list};
 pub use supervisor::Exit;
 pub use system::SCHEDULER_NAME;
 
-use plan::{ClientLimit, Plan};
+use plan::{ClientLimit, Component, Plan, Programs};
+use results::run_folder::EvidenceSource;
 use state::StateDir;
 use supervisor::Supervisor;
-
-/// Where the programs are. Paths must be absolute.
-#[derive(Debug, Clone)]
-pub struct Programs {
-    /// etcd.
-    pub etcd: PathBuf,
-    /// kube-apiserver.
-    pub kube_apiserver: PathBuf,
-    /// kube-controller-manager.
-    pub kube_controller_manager: PathBuf,
-    /// kube-scheduler.
-    pub kube_scheduler: PathBuf,
-    /// The kwok controller.
-    pub kwok: PathBuf,
-    /// kwokctl.
-    pub kwokctl: PathBuf,
-    /// Kueue's manager.
-    pub kueue: PathBuf,
-    /// Folder with Kueue's `crd/bases/*.yaml` and `webhook/manifests.yaml`: `config/components` of its module.
-    pub kueue_manifests: PathBuf,
-    /// HAMi's scheduler, or this program for the built-in extender.
-    pub hami: PathBuf,
-    /// Arguments before HAMi's own flags, e.g. `extender`.
-    pub hami_args: Vec<OsString>,
-}
 
 /// How much of the system under test comes up with the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +99,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// What a run on such a cluster can be measured by.
+    pub const EVIDENCE: [EvidenceSource; 4] = [
+        EvidenceSource::Watch,
+        EvidenceSource::AuditLog,
+        EvidenceSource::ComponentExits,
+        EvidenceSource::EtcdMetrics,
+    ];
+
     /// Name of the cluster, and of its folder.
     #[must_use]
     pub fn id(&self) -> &str {
@@ -160,26 +142,26 @@ impl Cluster {
 
     /// Client limits in force, by component; `None` if a component has no limit.
     #[must_use]
-    pub fn client_limits(&self) -> &BTreeMap<String, Option<ClientLimit>> {
+    pub(crate) fn client_limits(&self) -> &BTreeMap<String, Option<ClientLimit>> {
         &self.limits
     }
 
     /// Components that run now with their process ids, including the substrate.
     #[must_use]
-    pub fn components(&self) -> Vec<(String, i32)> {
+    pub(crate) fn components(&self) -> Vec<(String, i32)> {
         self.supervisor.components()
     }
 
     /// Says at any time which components run, as [`Cluster::components`] does, without holding the cluster.
-    pub fn census(&self) -> impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static {
+    pub(crate) fn census(&self) -> impl Fn() -> Vec<(String, i32)> + Send + Sync + 'static {
         self.supervisor.census()
     }
 
     /// Pauses a component's process until the answer is dropped; `None` if it does not run.
     #[must_use]
-    pub fn pause(&self, component: &str) -> Option<Paused> {
-        let running = self.components();
-        let found = running.into_iter().find(|(name, _)| name == component);
+    pub(crate) fn pause(&self, component: Component) -> Option<Paused> {
+        let mut running = self.components().into_iter();
+        let found = running.find(|(name, _)| name == component.name());
         found.map(|(_, pid)| Paused::new(pid))
     }
 
@@ -188,29 +170,30 @@ impl Cluster {
     /// # Errors
     ///
     /// etcd's address is malformed, which would be a bug here.
-    pub fn etcd(&self) -> Result<Client, ClusterError> {
+    pub(crate) fn etcd(&self) -> Result<Client, ClusterError> {
         bring_up::local_client(self.etcd_port)
     }
 
-    /// Every exit of a component so far.
+    /// Every exit of a component so far. [`Cluster::tear_down`] adds one with cause `stopped`, CPU time and peak memory for
+    /// each component that runs.
     #[must_use]
     pub fn exits(&self) -> Vec<Exit> {
         self.supervisor.exits()
     }
 
-    /// The stream of exits as they happen. It can be taken once. It ends after [`Cluster::tear_down`], which adds an exit with
-    /// cause `stopped`, CPU time and peak memory for each component.
-    #[must_use]
-    pub fn take_exits(&self) -> Option<mpsc::UnboundedReceiver<Exit>> {
-        self.supervisor.take_exits()
-    }
-
     /// Keeps one more program running while the cluster is up. It gets the cluster's environment (`KUBECONFIG`) and the log
     /// `<name>.log`. Its standard output goes to `stdout` if that is given.
-    pub fn run(&self, name: &str, program: PathBuf, args: Vec<OsString>, stdout: Option<PathBuf>) {
+    pub(crate) fn run(
+        &self,
+        component: Component,
+        program: PathBuf,
+        args: Vec<OsString>,
+        stdout: Option<PathBuf>,
+    ) {
+        let name = component.name();
         self.supervisor.run(supervisor::Program {
             name: name.to_owned(),
-            program,
+            path: program,
             args,
             env: environment(self.state.dir()),
             log: self.logs.join(format!("{name}.log")),
@@ -252,7 +235,7 @@ impl Cluster {
 /// # Errors
 ///
 /// The kubeconfig or its certificates cannot be read.
-pub async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, ClusterError> {
+pub(crate) async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, ClusterError> {
     let unexpected = |detail: String| ClusterError::Unexpected {
         what: kubeconfig.display().to_string(),
         detail,
@@ -264,6 +247,15 @@ pub async fn client(kubeconfig: &Path, user_agent: &str) -> Result<Client, Clust
     let agent = http::HeaderValue::from_str(user_agent).map_err(|e| unexpected(e.to_string()))?;
     config.headers.push((http::header::USER_AGENT, agent));
     Client::try_from(config).map_err(|e| unexpected(e.to_string()))
+}
+
+/// Where a component's program is.
+fn program(programs: &Programs, component: Component) -> Result<PathBuf, ClusterError> {
+    let found = programs.of.get(&component).map(|p| p.path.clone());
+    found.ok_or_else(|| ClusterError::Unexpected {
+        what: "the programs".into(),
+        detail: format!("{} is not among them", component.program()),
+    })
 }
 
 /// Environment of every component. Nothing is inherited from the user: no proxy, no KWOK_ or GODEBUG setting and no

@@ -11,19 +11,11 @@ use std::{
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::{ClusterError, Programs, error::tail_text, manifest, supervisor};
-use plan::{ClientLimit, HardwarePlan, Plan};
+use super::{ClusterError, error::tail_text, manifest, program, supervisor};
+use plan::{ClientLimit, Component, HardwarePlan, Plan, Programs};
 
 /// kwokctl's name for the cluster. Each cluster has a kwokctl folder of its own.
 const NAME: &str = "headroom";
-
-/// The substrate's components, as kwokctl names their programs, pid files and logs.
-pub(super) const COMPONENTS: [&str; 4] = [
-    "etcd",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kwok-controller",
-];
 
 /// What the substrate listens on.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +60,7 @@ pub(super) async fn create(
     logs: &Path,
 ) -> Result<Vec<(String, i32, PathBuf)>, ClusterError> {
     let config = state.join("kwokctl.yaml");
-    write(&config, &settings(programs, ports, plan, state))?;
+    write(&config, &settings(programs, ports, plan, state)?)?;
     write(
         &audit_policy(state),
         include_str!("../../../../manifests/audit-policy.yaml"),
@@ -82,7 +74,8 @@ pub(super) async fn create(
     run_kwokctl(programs, state, logs, &config, path).await?;
 
     let mut components = vec![];
-    for name in COMPONENTS {
+    // kwokctl names programs, pid files and logs as headroom does.
+    for name in Component::substrate().map(Component::name) {
         let pid_file = dir.join("pids").join(format!("{name}.pid"));
         let text = fs::read_to_string(&pid_file).map_err(ClusterError::file("read", &pid_file))?;
         let pid = text.trim().parse().map_err(|_| ClusterError::Unexpected {
@@ -101,13 +94,17 @@ async fn run_kwokctl(
     config: &Path,
     path: OsString,
 ) -> Result<(), ClusterError> {
-    let log = logs.join("kwokctl.log");
+    let (name, kwokctl) = (
+        Component::Kwokctl.name(),
+        program(programs, Component::Kwokctl)?,
+    );
+    let log = logs.join(format!("{name}.log"));
     let output = fs::File::create(&log).map_err(ClusterError::file("create", &log))?;
     let errors = output
         .try_clone()
         .map_err(ClusterError::file("open", &log))?;
     let started = Instant::now();
-    let mut child = Command::new(&programs.kwokctl)
+    let mut child = Command::new(&kwokctl)
         .args(["create", "cluster", "--name", NAME])
         // Empty, so that it does not touch the user's own kubeconfig.
         .arg("--kubeconfig=")
@@ -125,8 +122,8 @@ async fn run_kwokctl(
         .kill_on_drop(true)
         .spawn()
         .map_err(|source| ClusterError::Start {
-            component: "kwokctl".into(),
-            program: programs.kwokctl.clone(),
+            component: name.into(),
+            program: kwokctl.clone(),
             source,
         })?;
     let Ok(status) = tokio::time::timeout(TIMEOUT, child.wait()).await else {
@@ -137,12 +134,12 @@ async fn run_kwokctl(
             last: lines.last().cloned().unwrap_or_default(),
         });
     };
-    let status = status.map_err(ClusterError::file("run", &programs.kwokctl))?;
+    let status = status.map_err(ClusterError::file("run", &kwokctl))?;
     if status.success() {
         return Ok(());
     }
     Err(ClusterError::Died {
-        component: "kwokctl".into(),
+        component: name.into(),
         how: format!("failed ({status})"),
         tail: tail_text(&supervisor::tail(&log, 0)),
         log,
@@ -154,7 +151,13 @@ fn audit_policy(state: &Path) -> PathBuf {
 }
 
 /// kwokctl's configuration: its own options, kwok's, and the stages that kwok plays.
-fn settings(programs: &Programs, ports: Ports, plan: &Plan, state: &Path) -> String {
+fn settings(
+    programs: &Programs,
+    ports: Ports,
+    plan: &Plan,
+    state: &Path,
+) -> Result<String, ClusterError> {
+    let path = |component| program(programs, component);
     let mut documents = manifest::parse_all(include_str!("../../../../kwok/kwokctl.yaml"));
     let kwokctl = &mut documents[0];
     for (option, value) in [
@@ -164,13 +167,16 @@ fn settings(programs: &Programs, ports: Ports, plan: &Plan, state: &Path) -> Str
         ("kubeControllerManagerPort", json!(ports.controller_manager)),
         ("kwokControllerPort", json!(ports.kwok)),
         ("kubeAuditPolicy", json!(audit_policy(state))),
-        ("etcdBinary", json!(programs.etcd)),
-        ("kubeApiserverBinary", json!(programs.kube_apiserver)),
+        ("etcdBinary", json!(path(Component::Etcd)?)),
+        (
+            "kubeApiserverBinary",
+            json!(path(Component::KubeApiserver)?),
+        ),
         (
             "kubeControllerManagerBinary",
-            json!(programs.kube_controller_manager),
+            json!(path(Component::KubeControllerManager)?),
         ),
-        ("kwokControllerBinary", json!(programs.kwok)),
+        ("kwokControllerBinary", json!(path(Component::Kwok)?)),
         ("kubectlBinary", json!(stub(state))),
     ] {
         manifest::set(kwokctl, &format!("options/{option}"), value);
@@ -180,7 +186,7 @@ fn settings(programs: &Programs, ports: Ports, plan: &Plan, state: &Path) -> Str
         "../../../../kwok/node-stages.yaml"
     )));
     documents.extend(pod_stages(&plan.hardware, plan.data_plane.is_some()));
-    manifest::render(&documents)
+    Ok(manifest::render(&documents))
 }
 
 /// Adds kube-controller-manager's client limit to its arguments.
@@ -189,7 +195,7 @@ fn limit_controller_manager(kwokctl: &mut Value, limit: ClientLimit) {
         .as_array_mut()
         .into_iter()
         .flatten();
-    for patch in patches.filter(|p| p["name"] == "kube-controller-manager") {
+    for patch in patches.filter(|p| p["name"] == Component::KubeControllerManager.name()) {
         if let Some(args) = patch["extraArgs"].as_array_mut() {
             args.push(json!({ "key": "kube-api-qps", "value": limit.qps.to_string() }));
             args.push(json!({ "key": "kube-api-burst", "value": limit.burst.to_string() }));

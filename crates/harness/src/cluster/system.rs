@@ -5,12 +5,11 @@ use std::{ffi::OsString, path::Path};
 use serde_json::json;
 
 use super::{
-    ClusterError, Programs, manifest,
+    ClusterError, manifest, program,
     substrate::{self, write},
     supervisor::Program,
 };
-use plan::component::{HAMI, KUBE_SCHEDULER};
-use plan::{HamiPlan, Policy, SchedulerPlan};
+use plan::{Component, HamiPlan, Programs, SchedulerPlan};
 
 /// Namespace of kube-scheduler's Lease.
 pub(super) const LEASE_NAMESPACE: &str = "kube-system";
@@ -63,8 +62,8 @@ pub(super) fn kube_scheduler(
     let file = state.join("kube-scheduler.yaml");
     write(&file, &manifest::render(&[config]))?;
     Ok(Program {
-        name: KUBE_SCHEDULER.into(),
-        program: programs.kube_scheduler.clone(),
+        name: Component::KubeScheduler.name().into(),
+        path: program(programs, Component::KubeScheduler)?,
         args: vec![
             option("--config", &file),
             option("--authentication-kubeconfig", &kubeconfig),
@@ -98,8 +97,8 @@ pub(super) fn hami(
             format!("--http_bind=127.0.0.1:{}", ports.hami),
             format!("--metrics-bind-address=127.0.0.1:{}", ports.hami_metrics),
             format!("--scheduler-name={SCHEDULER_NAME}"),
-            format!("--node-scheduler-policy={}", policy(plan.node_policy)),
-            format!("--gpu-scheduler-policy={}", policy(plan.gpu_policy)),
+            format!("--node-scheduler-policy={}", plan.node_policy.name()),
+            format!("--gpu-scheduler-policy={}", plan.gpu_policy.name()),
             format!("--kube-qps={}", plan.limit.qps),
             format!("--kube-burst={}", plan.limit.burst),
             format!("--leader-elect={leader_elect}"),
@@ -110,20 +109,13 @@ pub(super) fn hami(
     );
     args.push(option("--device-config-file", &devices));
     Ok(Program {
-        name: HAMI.into(),
-        program: programs.hami.clone(),
+        name: Component::Hami.name().into(),
+        path: program(programs, Component::Hami)?,
         args,
         env: super::environment(state),
         log: logs.join("hami.log"),
         stdout: None,
     })
-}
-
-fn policy(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Binpack => "binpack",
-        Policy::Spread => "spread",
-    }
 }
 
 /// `--flag=path`.

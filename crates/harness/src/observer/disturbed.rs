@@ -8,11 +8,13 @@ use results::disturbance::{LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
 use results::run_folder::{Disturbance, RunWriter};
 use results::summarise::late_submits;
 
-/// Finds the disturbances of an observation. `missing_stamps` counts time stamps that must exist and were not seen.
+/// Finds the disturbances of an observation. `lost`: there should be an `audit` and is none. `missing_stamps` counts time
+/// stamps that must exist and were not seen.
 #[must_use]
 pub fn disturbances(
     observation: &Observation,
     audit: Option<&AuditFacts>,
+    lost: bool,
     missing_stamps: u32,
     writer: &RunWriter,
 ) -> Vec<Disturbance> {
@@ -95,6 +97,7 @@ pub fn disturbances(
                 );
             }
         }
+        None if !lost => {}
         None => add(
             "lost-evidence",
             "there is no audit log; the bind times come from the watch".to_owned(),

@@ -98,12 +98,6 @@ fn live_tenant(tenant: &TenantPlan, state: &State) -> LiveTenant {
 }
 
 impl LiveTenant {
-    /// Jobs announced so far.
-    #[must_use]
-    pub fn announced(&self) -> u32 {
-        self.waiting + self.admitted + self.bound + self.running + self.done + self.failed
-    }
-
     fn count(&mut self, job: &TrackedJob) {
         let record = job.live();
         let cards = record.request.cards;

@@ -8,7 +8,9 @@ use super::disturbed::disturbances;
 use super::observe::Observation;
 use plan::{ClientLimit, Plan};
 use results::hlog::interval_log;
-use results::run_folder::{Accuracy, Disturbance, Harness, RunSummary, RunWriter, Storage};
+use results::run_folder::{
+    Accuracy, Disturbance, Evidence, EvidenceSource, Harness, RunSummary, RunWriter, Storage,
+};
 use results::summarise;
 use results::usage::note_borrowing;
 
@@ -25,6 +27,8 @@ pub struct RunFacts {
     pub bring_up_secs: f64,
     /// Seconds from the start of bring-up to the end of tear-down.
     pub wall_secs: f64,
+    /// What the metrics may rest on.
+    pub evidence: Evidence,
     /// Restarts of each supervised component.
     pub restarts: BTreeMap<String, u32>,
     /// Restarts by component, then by cause.
@@ -39,7 +43,8 @@ pub struct RunFacts {
 
 /// Completes a run's records, writes its files and computes its metrics.
 ///
-/// `audit` is the outcome of [`super::audit::join`] on the observation's records, or `None` if the run has no audit log. A
+/// `audit` is the outcome of [`super::audit::join`] on the observation's records; `None`: the run has no audit log, by
+/// `facts.evidence` or because it was lost. What is absent by design disturbs nothing and has no value. What
 /// file that cannot be written disturbs the run, but does not end it.
 #[must_use]
 pub fn conclude(
@@ -69,12 +74,23 @@ pub fn summarise(
     writer: &RunWriter,
     facts: RunFacts,
 ) -> RunSummary {
+    let audit = audit.filter(|_| facts.evidence.has(EvidenceSource::AuditLog));
     let end = observation.end_secs;
     let calls = audit.map(|audit| &audit.calls);
     let from = summarise::summarise(plan, &observation.records, calls, &facts.client_limits, end);
     let missing_stamps = from.missing_stamps;
+    let evidence = facts.evidence;
+    let has = |source| evidence.has(source);
+    let exits = has(EvidenceSource::ComponentExits);
     let mut disturbed = facts.disturbed;
-    disturbed.extend(disturbances(observation, audit, missing_stamps, writer));
+    let lost = audit.is_none() && has(EvidenceSource::AuditLog);
+    disturbed.extend(disturbances(
+        observation,
+        audit,
+        lost,
+        missing_stamps,
+        writer,
+    ));
     RunSummary {
         arm: plan.arm.clone(),
         repeat: facts.repeat,
@@ -85,9 +101,12 @@ pub fn summarise(
         observed_secs: end,
         disturbed,
         tenants: from.tenants,
-        restarts: facts.restarts,
-        restart_causes: facts.restart_causes,
-        storage: facts.storage,
+        restarts: Some(facts.restarts).filter(|_| exits).unwrap_or_default(),
+        restart_causes: Some(facts.restart_causes)
+            .filter(|_| exits)
+            .unwrap_or_default(),
+        storage: facts.storage.filter(|_| has(EvidenceSource::EtcdMetrics)),
+        evidence,
         // The effect of stalls is judged from the exits, which the observer does not see.
         stalls: Vec::new(),
         bound_in_stalls: None,
@@ -103,7 +122,7 @@ pub fn summarise(
             relists: observation.relists,
             interruptions: observation.interruptions,
             missing_stamps,
-            unmatched_bindings: audit.map_or(0, |a| a.unmatched_bindings),
+            unmatched_bindings: audit.map(|a| a.unmatched_bindings),
         },
         harness: Harness {
             cpu_secs: observation.harness.cpu_secs,

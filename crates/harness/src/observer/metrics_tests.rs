@@ -4,9 +4,12 @@ use super::*;
 use crate::observer::tick::HarnessUse;
 use crate::observer::{ClockJump, audit};
 use plan::RoundStart;
+use plan::metric::{Metric, MetricKey, Use};
 use results::fixtures::{done, info, plan, stage, team, waiting};
+use results::metrics;
 use results::run_folder::{
-    Attempt, AttemptEnd, CallCounts, Calls, Outcome, Percentile, Phase, Record, Run,
+    Attempt, AttemptEnd, CallCounts, Calls, Evidence, EvidenceSource, Outcome, Percentile, Phase,
+    Record, Run, Storage,
 };
 
 struct Folder {
@@ -238,4 +241,86 @@ fn what_could_not_be_written_disturbs_the_run_and_does_not_end_it() {
             .iter()
             .any(|d| d.detail.contains("jobs.jsonl"))
     );
+}
+
+/// A run whose evidence lacks `source`, with everything else there.
+fn lacking(source: EvidenceSource) -> RunSummary {
+    let plan = plan(vec![team("shared", 40, true)]);
+    let folder = folder(&plan);
+    let mut observed = observation(vec![done("shared", "a", 8, 1.0, 6.0)], 10.0);
+    let calls = BTreeMap::from([("hami".into(), BTreeMap::from([("get nodes".into(), 2.0)]))]);
+    let audit = AuditFacts {
+        calls: Calls {
+            per_bound_pod: calls,
+            ..Calls::default()
+        },
+        ..AuditFacts::default()
+    };
+    let disk = Storage {
+        fsyncs: 3,
+        fsync_p50: Percentile::Secs(0.001),
+        fsync_p99: Percentile::Secs(0.002),
+        commits: 3,
+        commit_p50: Percentile::Secs(0.001),
+        commit_p99: Percentile::Secs(0.002),
+    };
+    let mut facts = RunFacts {
+        evidence: Evidence::of(crate::cluster::Cluster::EVIDENCE),
+        restarts: BTreeMap::from([("kueue".into(), 0)]),
+        storage: Some(disk),
+        client_limits: BTreeMap::from([(
+            "hami".into(),
+            Some(plan::ClientLimit {
+                qps: 10.0,
+                burst: 10,
+            }),
+        )]),
+        ..RunFacts::default()
+    };
+    facts.evidence.lack(source, "managed");
+    conclude(
+        &plan,
+        &Clock::new(),
+        &mut observed,
+        Some(&audit),
+        &folder.writer,
+        facts,
+    )
+}
+
+#[test]
+fn absent_evidence_gives_no_value_names_its_reason_and_disturbs_nothing() {
+    for source in [
+        EvidenceSource::AuditLog,
+        EvidenceSource::ComponentExits,
+        EvidenceSource::EtcdMetrics,
+    ] {
+        let run = lacking(source);
+        assert_eq!(run.disturbed, [], "{source:?}");
+        assert_eq!(run.evidence.absent(source), Some("managed"));
+        let calls = source != EvidenceSource::AuditLog;
+        assert_eq!(run.calls_per_pod.contains_key("hami"), calls, "{source:?}");
+        assert_eq!(run.bind_rate.ceiling_per_sec.contains_key("hami"), calls);
+        assert_eq!(run.accuracy.unmatched_bindings.is_some(), calls);
+        let exits = source != EvidenceSource::ComponentExits;
+        assert_eq!(run.restarts.contains_key("kueue"), exits, "{source:?}");
+        let known = metrics::values(&metrics::Source::without_plan(&run, &[]), Use::Compare);
+        for metric in [
+            Metric::Restarts,
+            Metric::RestartsPerHour,
+            Metric::LeasesLost,
+        ] {
+            let key = MetricKey::of("", None, metric);
+            assert_eq!(known.contains_key(&key), exits, "{source:?} {metric:?}");
+        }
+        assert_eq!(run.storage.is_some(), source != EvidenceSource::EtcdMetrics);
+    }
+}
+
+#[test]
+fn an_audit_log_that_should_be_there_and_is_not_disturbs() {
+    let plan = plan(vec![team("shared", 40, true)]);
+    let mut observed = observation(vec![done("shared", "a", 8, 1.0, 6.0)], 10.0);
+    let run = conclude_with(&plan, &mut observed, None);
+    assert_eq!(kinds(&run), ["lost-evidence"]);
 }

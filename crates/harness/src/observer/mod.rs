@@ -12,23 +12,25 @@
 //! - [`disturbed`]: faults of host and harness, with remedies
 
 pub mod audit;
-pub mod clock;
+mod clock;
 #[cfg(test)]
 mod data_plane_tests;
-pub mod disturbed;
-pub mod job;
-pub mod live;
+mod disturbed;
+mod job;
+pub(crate) mod live;
 pub mod metrics;
 mod objects;
 mod observe;
-pub mod state;
-pub mod storage;
+mod state;
+pub(crate) mod storage;
 mod tick;
 mod watch;
 
-pub use clock::{Clock, ClockJump};
-pub use live::{Live, LiveCards, LiveTenant};
-pub use objects::{NAME_LABEL, TENANT_LABEL};
-pub use observe::{Observation, ObserveError, Observer};
-pub use state::Submission;
-pub use tick::{HarnessUse, Pids};
+pub(crate) use clock::Clock;
+pub use clock::ClockJump;
+pub(crate) use live::{Live, LiveTenant};
+pub use observe::Observation;
+pub(crate) use observe::Observer;
+pub(crate) use state::Submission;
+pub use tick::HarnessUse;
+pub(crate) use tick::Pids;

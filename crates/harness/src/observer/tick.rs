@@ -26,12 +26,6 @@ impl Pids {
     pub fn new(of: impl Fn() -> Vec<(String, u32)> + Send + Sync + 'static) -> Self {
         Self(Box::new(of))
     }
-
-    /// No components.
-    #[must_use]
-    pub fn none() -> Self {
-        Self::new(Vec::new)
-    }
 }
 
 impl fmt::Debug for Pids {

@@ -350,7 +350,7 @@ fn bad_names_and_options() {
     );
     let folder = folder.path().to_str().unwrap();
     let bad_timeline = path.to_str().unwrap();
-    let cases: [(&str, &str, Set); 20] = [
+    let cases: [(&str, &str, Set); 18] = [
         ("regimes", "--compress 0", &|o| o.compress = Some(0.0)),
         ("regimes", "--compress -3", &|o| o.compress = Some(-3.0)),
         ("regimes", "--compress NaN", &|o| {
@@ -362,12 +362,6 @@ fn bad_names_and_options() {
         ("regimes", "--compress 1e6", &|o| o.compress = Some(1e6)),
         ("regimes", "--compress 60 --quick", &|o| {
             (o.compress, o.quick) = (Some(60.0), true);
-        }),
-        ("regimes", "--limits rased", &|o| {
-            o.limits = Some("rased".into());
-        }),
-        ("regimes", "--node-policy pack", &|o| {
-            o.node_policy = Some("pack".into());
         }),
         ("regimes", "--nodes 0", &|o| o.nodes = Some(0)),
         ("regimes", "--nodes 6", &|o| o.nodes = Some(6)),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::experiment::Experiment;
 use crate::{
-    ClientLimit, Host, Overrides, Plan, Policy, RoundStart, TenantPlan, Via, expected_secs, load,
-    names, plans, published_restarts_per_hour, source,
+    ClientLimit, Host, NamedLimits, Overrides, Plan, Policy, RoundStart, TenantPlan, Via,
+    expected_secs, load, names, plans, published_restarts_per_hour, source,
 };
 
 pub(super) fn planned(name: &str, set: impl Fn(&mut Overrides)) -> BTreeMap<String, Plan> {
@@ -428,9 +428,9 @@ fn an_option_goes_before_the_arm_the_arm_before_the_file_the_file_before_the_def
     assert_eq!(team(changed, "a").quota.as_ref().unwrap().cohort, None);
     assert_eq!(team(changed, "a").quota.as_ref().unwrap().nominal_cards, 8);
     let plans = layers(|o| {
-        o.limits = Some("hami-default".to_owned());
+        o.limits = Some(NamedLimits::HamiDefault);
         o.seed = Some(5);
-        o.node_policy = Some("spread".to_owned());
+        o.node_policy = Some(Policy::Spread);
         o.repeat = Some(2);
         o.arms = vec!["changed".to_owned()];
     });

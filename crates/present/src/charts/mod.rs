@@ -81,6 +81,12 @@ pub enum PlotError {
     },
 }
 
+impl host::usage::UserError for PlotError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Read(_))
+    }
+}
+
 /// The charts of one session, as far as its records carry them.
 pub(crate) fn charts(material: &Material) -> Vec<Box<dyn Chart>> {
     let mut all: Vec<Box<dyn Chart>> = Vec::new();

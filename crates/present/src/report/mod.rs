@@ -64,6 +64,12 @@ pub enum ReportError {
     },
 }
 
+impl host::usage::UserError for ReportError {
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Read(_))
+    }
+}
+
 /// Writes a report on `sessions` as one self-contained HTML file.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::text::{percent, percentile};
 use plan::CARDS_PER_NODE;
-use results::run_folder::{FreeCards, Percentile, RunSummary};
+use results::run_folder::{EvidenceSource, FreeCards, Percentile, RunSummary};
 
 /// Why whole machines found no place: idle cards, and on how many machines they were, once for all that saw the same.
 pub fn unplaced(run: &RunSummary) -> String {
@@ -46,6 +46,9 @@ pub fn unplaced(run: &RunSummary) -> String {
 
 /// Restarts by component, with their causes.
 pub fn restarts(run: &RunSummary) -> String {
+    if let Some(reason) = run.evidence.absent(EvidenceSource::ComponentExits) {
+        return format!("not known: {reason}");
+    }
     let each = run.restarts.iter().map(|(name, n)| {
         let causes = run.restart_causes.get(name).into_iter().flatten();
         let causes: Vec<String> = causes.map(|(cause, n)| format!("{cause} {n}")).collect();

@@ -154,7 +154,7 @@ fn extract(row: &Row) -> Extract {
         Metric::WatchRelists => Run(|s| value::count(s.summary.accuracy.relists)),
         Metric::WatchInterruptions => Run(|s| value::count(s.summary.accuracy.interruptions)),
         Metric::MissingStamps => Run(|s| value::count(s.summary.accuracy.missing_stamps)),
-        Metric::UnmatchedBindings => Run(|s| value::count(s.summary.accuracy.unmatched_bindings)),
+        Metric::UnmatchedBindings => Run(|s| value::count(s.summary.accuracy.unmatched_bindings?)),
         Metric::HarnessCpuSecs => Run(|s| Some(Amount::Is(s.summary.harness.cpu_secs))),
         Metric::HarnessPeakRssMib => Run(|s| Some(Amount::Is(s.summary.harness.peak_rss_mib))),
         Metric::LateSubmits => Run(|s| value::count(s.summary.harness.late_submits)),

@@ -1,26 +1,29 @@
 //! Metrics of the whole run.
 
 use super::{Amount, Source, value};
-use crate::run_folder::Cause;
+use crate::run_folder::{Cause, EvidenceSource};
 
 pub(super) fn restarts(source: &Source<'_>) -> Option<Amount> {
-    value::count(total(source))
+    value::count(total(source)?)
 }
 
-fn total(source: &Source<'_>) -> u32 {
-    let each = source.summary.restarts.values();
-    each.fold(0, |sum, n| sum.saturating_add(*n))
+/// All restarts, if the components' exits are known.
+fn total(source: &Source<'_>) -> Option<u32> {
+    let summary = source.summary;
+    let each = summary.restarts.values();
+    let known = summary.evidence.has(EvidenceSource::ComponentExits);
+    known.then(|| each.fold(0_u32, |sum, n| sum.saturating_add(*n)))
 }
 
 pub(super) fn restarts_per_hour(source: &Source<'_>) -> Option<Amount> {
     let hours = observed(source)? / 3600.0;
-    Some(Amount::Is(f64::from(total(source)) / hours))
+    Some(Amount::Is(f64::from(total(source)?) / hours))
 }
 
 pub(super) fn leases_lost(source: &Source<'_>) -> Option<Amount> {
     let causes = &source.summary.restart_causes;
     // An older headroom counted restarts and kept no causes.
-    if total(source) > 0 && causes.is_empty() {
+    if total(source)? > 0 && causes.is_empty() {
         return None;
     }
     let all = causes.values().flatten();

@@ -145,7 +145,7 @@ mod tests {
         });
         assert_eq!(placed.event, PLACED);
         let chosen = read(Event::Chosen {
-            strategy: clearer::StrategyKind::Reserve,
+            strategy: interface::ClearerStrategy::Reserve,
             victims: 8,
             card_seconds: 1.0,
             cost: 1.0,

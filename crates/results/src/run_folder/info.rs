@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::evidence::Evidence;
 use plan::HamiSource;
 use plan::{ClientLimit, Host, Plan};
 
@@ -31,8 +32,8 @@ pub struct RunInfo {
     pub components: BTreeMap<String, Program>,
     /// Every component's own client limit in force, by component; null: none.
     pub client_limits: BTreeMap<String, Option<ClientLimit>>,
-    /// Sources of evidence that the run has, e.g. `watch`, `audit-log`, `component-exits`.
-    pub evidence: Vec<String>,
+    /// Sources of evidence that the run is to have.
+    pub evidence: Evidence,
     /// The machine: CPU, cores, memory, kernel, disk, load.
     pub machine: serde_json::Value,
 }

@@ -18,6 +18,8 @@ pub struct NoSession {
     problem: String,
 }
 
+impl host::usage::UserError for NoSession {}
+
 /// The folder of the session with this name.
 ///
 /// # Errors

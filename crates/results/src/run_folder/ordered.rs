@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::{Program, ReadError, files, reader, summary};
 
 /// What a session is to do.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ordered<'a> {
     /// [`super::summary::SCHEMA`].
     pub schema: u32,
@@ -30,7 +30,7 @@ pub struct Ordered<'a> {
     pub hami: Option<&'a HamiSource>,
     /// The programs that run, by component; `None`: not known yet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub components: Option<&'a BTreeMap<String, Program>>,
+    pub components: Option<BTreeMap<String, Program>>,
 }
 
 impl<'a> Ordered<'a> {
@@ -193,14 +193,14 @@ mod tests {
         let before = recorded(&Ordered {
             headroom: "0.0.9",
             hami: Some(&hami_1),
-            components: Some(&etcd_1),
+            components: Some(etcd_1),
             ..Ordered::new(&order)
         });
         let version = concat!("headroom: 0.0.9 → ", env!("CARGO_PKG_VERSION"));
         assert_eq!(Ordered::new(&order).differences(&before), [version]);
         let now = Ordered {
             hami: Some(&hami_2),
-            components: Some(&etcd_2),
+            components: Some(etcd_2),
             ..Ordered::new(&order)
         };
         let etcd = "components, etcd, version: 3.5 → 3.6";

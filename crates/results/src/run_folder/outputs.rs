@@ -13,6 +13,8 @@ pub struct NotApart {
     why: String,
 }
 
+impl host::usage::UserError for NotApart {}
+
 /// Checks the files to be written, each named by its option: none may be read, be in a session that is read, or be written
 /// twice.
 ///

@@ -71,6 +71,8 @@ pub struct Taken {
     problem: &'static str,
 }
 
+impl host::usage::UserError for Taken {}
+
 /// Checks that a session's folder is new or empty.
 ///
 /// # Errors

@@ -68,6 +68,8 @@ pub enum ReadError {
     },
 }
 
+impl host::usage::UserError for ReadError {}
+
 /// A session read back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evictions::{Bill, Eviction};
+use super::evidence::Evidence;
 use super::placements::Placement;
 use super::record::Phase;
 use super::storage::{StallLatency, StallSummary, Storage};
@@ -28,16 +29,19 @@ pub struct RunSummary {
     pub wall_secs: f64,
     /// Seconds from the run's clock starting to the observation's end.
     pub observed_secs: f64,
+    /// What the metrics rest on; empty in a run of an older headroom.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
     /// Faults of host or harness that the experiment did not ask for.
     pub disturbed: Vec<Disturbance>,
     /// Each team's metrics.
     pub tenants: Vec<TenantSummary>,
-    /// Restarts of each supervised component.
+    /// Restarts of each supervised component; empty without evidence of how components ended.
     pub restarts: BTreeMap<String, u32>,
     /// The same by component, then cause.
     #[serde(default)]
     pub restart_causes: BTreeMap<String, BTreeMap<String, u32>>,
-    /// etcd's disk over the observation; null if it could not be asked.
+    /// etcd's disk over the observation; null without evidence of it.
     #[serde(default)]
     pub storage: Option<Storage>,
     /// Stalls of etcd that the experiment asked for.
@@ -231,8 +235,8 @@ pub struct Accuracy {
     pub interruptions: u32,
     /// Stamps of the records that must exist (the Job was done) but were not seen.
     pub missing_stamps: u32,
-    /// Bindings in the audit log that no record matched, or the reverse.
-    pub unmatched_bindings: u32,
+    /// Bindings in the audit log that no record matched, or the reverse; null without audit evidence.
+    pub unmatched_bindings: Option<u32>,
 }
 
 /// Distribution of a lag in milliseconds.

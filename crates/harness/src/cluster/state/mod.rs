@@ -5,7 +5,7 @@
 //! that stays up after its owner. Every process of a cluster has the folder's path in its environment. A folder with a free
 //! lock and no mark is a leftover, and is removed with its processes. Nothing else is ever touched.
 
-use plan::component::{HAMI, KUBE_SCHEDULER, KUEUE};
+use plan::Component;
 use std::{
     collections::BTreeSet,
     fs::{self, File, OpenOptions, TryLockError},
@@ -15,9 +15,6 @@ use std::{
 };
 
 use super::{ClusterError, ports, proc, substrate};
-
-/// Components of the system under test in every cluster.
-const SYSTEM: [&str; 3] = [KUBE_SCHEDULER, HAMI, KUEUE];
 
 const LOCK: &str = "lock";
 const KEPT: &str = "kept";
@@ -234,10 +231,9 @@ fn inspect(dir: PathBuf) -> ClusterState {
         live,
         kept: dir.join(KEPT).exists(),
         kubeconfig: substrate::kubeconfig(&dir),
-        components: substrate::COMPONENTS
-            .iter()
-            .chain(&SYSTEM)
-            .map(|&name| (name.to_owned(), pid_of(name)))
+        components: Component::substrate()
+            .chain(Component::system())
+            .map(|c| (c.name().to_owned(), pid_of(c.name())))
             .collect(),
         dir,
     }

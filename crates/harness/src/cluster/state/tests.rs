@@ -16,7 +16,7 @@ impl Sleeper {
     fn running(command: &mut Command, dir: &Path) -> Self {
         let child = command
             .env(proc::SESSION_ENV, dir)
-            .env(proc::COMPONENT_ENV, plan::component::KUEUE)
+            .env(proc::COMPONENT_ENV, plan::Component::Kueue.name())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();

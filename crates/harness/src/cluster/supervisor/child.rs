@@ -27,7 +27,7 @@ pub(super) fn cpu_secs(pid: i32) -> f64 {
 pub(super) fn start(program: &Program) -> std::io::Result<std::process::Child> {
     let open = |path: &Path| OpenOptions::new().create(true).append(true).open(path);
     let stdout = program.stdout.as_ref().unwrap_or(&program.log);
-    Command::new(&program.program)
+    Command::new(&program.path)
         .args(&program.args)
         .env_clear()
         .envs(program.env.iter().map(|(k, v)| (k, v)))

@@ -26,7 +26,6 @@ use nix::{
     },
     unistd::Pid,
 };
-use tokio::sync::mpsc;
 
 pub use exit::Exit;
 pub(super) use exit::tail;
@@ -51,7 +50,7 @@ pub struct Program {
     /// Name of the component.
     pub name: String,
     /// The program.
-    pub program: PathBuf,
+    pub path: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
     /// Its whole environment. Nothing is inherited.
@@ -67,7 +66,6 @@ pub struct Program {
 pub struct Supervisor {
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    exits: Mutex<Option<mpsc::UnboundedReceiver<Exit>>>,
 }
 
 #[derive(Debug)]
@@ -86,7 +84,6 @@ struct State {
     dismissed: BTreeSet<String>,
     running: BTreeMap<String, Running>,
     exits: Vec<Exit>,
-    sender: mpsc::UnboundedSender<Exit>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +120,6 @@ impl Supervisor {
     /// A supervisor without components.
     #[must_use]
     pub fn new() -> Self {
-        let (sender, exits) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 stopping: false,
@@ -131,14 +127,12 @@ impl Supervisor {
                 dismissed: BTreeSet::new(),
                 running: BTreeMap::new(),
                 exits: vec![],
-                sender,
             }),
             stop: Condvar::new(),
         });
         let this = Self {
             shared,
             threads: Mutex::default(),
-            exits: Mutex::new(Some(exits)),
         };
         this.spawn("peaks", |shared| watch_peaks(&shared));
         this
@@ -190,11 +184,6 @@ impl Supervisor {
     #[must_use]
     pub fn exits(&self) -> Vec<Exit> {
         self.shared.lock().exits.clone()
-    }
-
-    /// The stream of exits, from the first. It can be taken once.
-    pub fn take_exits(&self) -> Option<mpsc::UnboundedReceiver<Exit>> {
-        lock(&self.exits).take()
     }
 
     /// Stops every component: first those that it started, which get a moment to finish, then the adopted ones, on which the
@@ -354,8 +343,6 @@ fn record(
         restart_delay_secs: delay.map(|d| d.as_secs_f64()),
         last_lines,
     };
-    // Nobody listens when the receiver has been dropped; the list below has it all the same.
-    let _ = state.sender.send(exit.clone());
     state.exits.push(exit);
     delay
 }

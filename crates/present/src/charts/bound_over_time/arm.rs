@@ -9,7 +9,7 @@ use super::super::pen::Mark;
 use super::super::steps::steps;
 use crate::text::{secs, short};
 use plan::ClientLimit;
-use plan::component::HAMI;
+use plan::Component;
 
 /// An arm: what of its requests was bound over time.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ pub(super) fn arm(material: &Material, run: &RunMaterial) -> Arm {
         calls: run
             .summary
             .calls_per_pod
-            .get(HAMI)
+            .get(Component::Hami.name())
             .map(|calls| calls.values().sum())
             .filter(|n| *n > 0.0),
         end_secs,

@@ -138,7 +138,7 @@ impl Part {
                     [name.clone(), limit]
                 })
                 .collect(),
-            evidence: info.map(|i| i.evidence.clone()).unwrap_or_default(),
+            evidence: info.map(|i| i.evidence.lines()).unwrap_or_default(),
             machine: info.map(|i| flat(&i.machine)).unwrap_or_default(),
             runs: runs(material),
             command: clean(&shell(&summary.command)),
