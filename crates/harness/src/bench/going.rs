@@ -13,8 +13,7 @@ use results::judge::{self, Judged};
 use results::metrics::Source;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
-    Ended, FailedRun, Record, Resumed, RunSummary, Session, SessionWriter, Summary, WriteError,
-    place,
+    Ended, FailedRun, Resumed, RunSummary, Session, SessionWriter, Summary, WriteError, place,
 };
 
 /// A session in progress.
