@@ -21,7 +21,6 @@ pub struct ClearerPlan {
     #[serde(default)]
     pub scope: Option<String>,
     /// The teams whose Jobs and pods it may evict.
-    #[serde(alias = "stops")]
     pub evicts: Vec<String>,
     /// What makes it act. Default: `unschedulable`.
     #[serde(default = "unschedulable")]

@@ -15,6 +15,7 @@ use plan::{
 };
 use plan::{HamiKind, HamiSource};
 
+#[must_use]
 pub fn cards(n: u32) -> Request {
     Request {
         cards: n,
@@ -24,6 +25,7 @@ pub fn cards(n: u32) -> Request {
 }
 
 /// A team with `nominal` cards of quota, in cohort `all` if `shares`.
+#[must_use]
 pub fn team(name: &str, nominal: u32, shares: bool) -> TenantPlan {
     TenantPlan {
         name: name.into(),
@@ -47,6 +49,7 @@ pub fn team(name: &str, nominal: u32, shares: bool) -> TenantPlan {
 }
 
 /// A stage of one round.
+#[must_use]
 pub fn stage(start: RoundStart, count: u32, n: u32, run_secs: f64) -> Stage {
     Stage {
         name: "explore".into(),
@@ -63,6 +66,7 @@ pub fn stage(start: RoundStart, count: u32, n: u32, run_secs: f64) -> Stage {
     }
 }
 
+#[must_use]
 pub fn plan(tenants: Vec<TenantPlan>) -> Plan {
     let limit = ClientLimit {
         qps: 50.0,
@@ -112,6 +116,7 @@ pub fn plan(tenants: Vec<TenantPlan>) -> Plan {
 }
 
 /// A record of `n` cards without attempts.
+#[must_use]
 pub fn waiting(tenant: &str, name: &str, n: u32, intended_secs: f64) -> Record {
     Record {
         tenant: tenant.into(),
@@ -134,6 +139,7 @@ pub fn waiting(tenant: &str, name: &str, n: u32, intended_secs: f64) -> Record {
 }
 
 /// A record of `n` cards that was submitted at once, admitted and bound at `from`, and done at `to`.
+#[must_use]
 pub fn done(tenant: &str, name: &str, n: u32, from: f64, to: f64) -> Record {
     Record {
         attempts: vec![Attempt {
@@ -161,6 +167,7 @@ pub fn done(tenant: &str, name: &str, n: u32, from: f64, to: f64) -> Record {
 }
 
 /// A `run.json` of a run that has not started.
+#[must_use]
 pub fn info(plan: &Plan) -> RunInfo {
     RunInfo {
         schema: SCHEMA,
@@ -231,6 +238,7 @@ fn harness() -> Harness {
 }
 
 /// A summary with every kind of value in it.
+#[must_use]
 pub fn full() -> Summary {
     let free = FreeCards {
         at_secs: 2.5,

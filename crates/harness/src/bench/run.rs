@@ -124,18 +124,7 @@ pub async fn run(
     writer.info(&info)?;
 
     let audit_log = cluster.audit_log();
-    let exits = if job.keep {
-        let exits = cluster.exits();
-        let (id, kubeconfig) = (cluster.id().to_owned(), cluster.kubeconfig());
-        cluster.keep()?;
-        errln!(
-            "cluster {id} is left up: export KUBECONFIG={}",
-            kubeconfig.display()
-        );
-        exits
-    } else {
-        cluster.tear_down().await
-    };
+    let exits = leave(cluster, job.keep).await?;
     let Seen {
         mut observation,
         mut disturbed,
@@ -235,6 +224,22 @@ async fn join(
     .context("joining the audit log")?;
     observation.records = records;
     Ok(joined)
+}
+
+/// Leaves the cluster running, or takes it down; how its components ended.
+async fn leave(cluster: Cluster, keep: bool) -> anyhow::Result<Vec<Exit>> {
+    if keep {
+        let exits = cluster.exits();
+        let (id, kubeconfig) = (cluster.id().to_owned(), cluster.kubeconfig());
+        cluster.keep()?;
+        errln!(
+            "cluster {id} is left up: export KUBECONFIG={}",
+            kubeconfig.display()
+        );
+        Ok(exits)
+    } else {
+        Ok(cluster.tear_down().await)
+    }
 }
 
 /// Brings up a cluster for `plan`, and prints a line at each step.
