@@ -140,16 +140,7 @@ pub async fn run(
     let audit = if evidence.has(EvidenceSource::AuditLog) {
         let agents = bench.programs.agents();
         let joined = join(audit_log, &clock, agents, &mut observation).await?;
-        joined
-            .map_err(|error| {
-                evidence.lack(EvidenceSource::AuditLog, error.to_string());
-                disturbed.push(Disturbance {
-                    kind: "lost-evidence".into(),
-                    detail: error.to_string(),
-                    remedy: "the bind times come from the watch; run again".into(),
-                });
-            })
-            .ok()
+        kept(joined, &mut evidence, &mut disturbed)
     } else {
         None
     };
@@ -224,6 +215,24 @@ async fn join(
     .context("joining the audit log")?;
     observation.records = records;
     Ok(joined)
+}
+
+/// What an audit log said; one that was lost is absent from now on, and disturbs.
+fn kept(
+    joined: Result<AuditFacts, AuditError>,
+    evidence: &mut Evidence,
+    disturbed: &mut Vec<Disturbance>,
+) -> Option<AuditFacts> {
+    joined
+        .map_err(|error| {
+            evidence.lack(EvidenceSource::AuditLog, error.to_string());
+            disturbed.push(Disturbance {
+                kind: "lost-evidence".into(),
+                detail: error.to_string(),
+                remedy: "the bind times come from the watch; run again".into(),
+            });
+        })
+        .ok()
 }
 
 /// Leaves the cluster running, or takes it down; how its components ended.
