@@ -32,9 +32,9 @@ fn regimes(hami: &str) -> HamiKind {
 
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     for part in [
-        "makespan, s",
+        "makespan ",
         "compression 2400 (not the experiment's own",
-        "card-seconds reserved",
+        "| reserved ",
         "restarts:",
         "HAMi: ",
     ] {

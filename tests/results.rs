@@ -87,7 +87,7 @@ fn comparisons_end_with_the_code_that_a_script_goes_by() {
         (&[&base], "--baseline nightly"),
         (&[], "BASE NEW"),
         (&[&base, &base], "twice"),
-        (&[&base, "nowhere"], "nowhere: there is neither"),
+        (&[&base, "nowhere"], "nowhere: there is no such folder"),
         (&["--baseline", "weekly", &base], "nightly=N"),
         (
             &["--baseline", "nightly", &base],
