@@ -1,13 +1,11 @@
 //! Commands on recorded sessions: they need no cluster, and their exit codes are what a script goes by.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::{HEADROOM, messages};
 use serde_json::{Value, json};
-use support::{HEADROOM, messages};
 
 const ARM: &str = "raised-spread";
 

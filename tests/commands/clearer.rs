@@ -1,7 +1,5 @@
 //! The node clearer where there is no cluster to be had, as a program.
 
-mod support;
-
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -12,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use support::{HEADROOM, messages};
+use crate::{HEADROOM, messages};
 
 /// How long something that takes a moment is waited for before it is called hanging.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -1,12 +1,10 @@
 //! The experiments end to end, on real control planes, small and short: the same files, fewer machines, shorter watches.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::{Bed, messages, say, turn};
 use plan::metric::Phase;
 use results::run_folder::{ArmSummary, RunSummary, Session};
-use support::{Bed, messages, one_at_a_time, say};
 
 /// Runs an experiment of the repository with its text changed, on the built-in extender; the session.
 fn run(bed: &Bed, experiment: &str, changes: &[(&str, &str)], options: &[&str]) -> Session {
@@ -53,7 +51,7 @@ fn assert_claims_hold(arm: &ArmSummary) {
 
 #[test]
 fn the_default_limit_leaves_pods_unbound_and_the_raised_one_none() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let options = [
         "--nodes",
@@ -81,7 +79,7 @@ fn the_default_limit_leaves_pods_unbound_and_the_raised_one_none() {
 
 #[test]
 fn a_whole_machine_fits_where_small_tasks_are_packed_or_kept_apart_but_not_where_they_are_spread() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let changes = [
         ("observe_secs: 90", "observe_secs: 30"),
@@ -112,7 +110,7 @@ fn a_whole_machine_fits_where_small_tasks_are_packed_or_kept_apart_but_not_where
 
 #[test]
 fn a_quota_in_memory_admits_three_jobs_of_eight_cards_and_one_in_cards_admits_one() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let changes = [("run_secs: 15", "run_secs: 5")];
     let session = run(&bed, "quota-unit", &changes, &["--nodes", "5"]);
@@ -125,7 +123,7 @@ fn a_quota_in_memory_admits_three_jobs_of_eight_cards_and_one_in_cards_admits_on
 
 #[test]
 fn by_kueue_alone_no_machine_falls_empty_and_a_cleared_one_goes_to_its_request() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let changes = [
         ("observe_secs: 150", "observe_secs: 60"),
@@ -157,7 +155,7 @@ fn by_kueue_alone_no_machine_falls_empty_and_a_cleared_one_goes_to_its_request()
 
 #[test]
 fn a_reserved_machine_goes_to_its_request_however_many_tasks_arrive() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let changes = [
         ("observe_secs: 150", "observe_secs: 60"),
@@ -174,7 +172,7 @@ fn a_reserved_machine_goes_to_its_request_however_many_tasks_arrive() {
 
 #[test]
 fn a_burst_that_others_are_evicted_for_waits_less_and_the_others_pay() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     // Tasks of a minute are long enough to be in the way of the burst, and short enough to be waited for.
     let changes = [

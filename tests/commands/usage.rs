@@ -1,25 +1,11 @@
 //! Bad input: one clear line and exit code 2, before anything is started.
 
-mod support;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use support::{HEADROOM, messages};
-
-/// Runs `headroom` in `folder`, with a cache there that does not exist yet.
-fn headroom(folder: &Path, args: &[&str]) -> Output {
-    Command::new(HEADROOM)
-        .args(args)
-        .env("HEADROOM_CACHE", folder.join("cache"))
-        .env_remove("HEADROOM_COMPONENTS")
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .expect("headroom starts")
-}
+use crate::{HEADROOM, headroom, messages};
 
 /// Asserts that the arguments are refused as usage errors whose message holds each of `parts`, and that nothing was made.
 #[track_caller]

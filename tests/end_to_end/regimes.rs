@@ -1,16 +1,14 @@
 //! The main job end to end, on a real control plane at high compression.
 
-mod support;
-
+use crate::support::{Bed, messages, say, turn};
 use plan::HamiKind;
 use plan::metric::Phase;
 use results::run_folder::{Outcome, Percentile, Session};
-use support::{Bed, messages, one_at_a_time, say};
 
 #[allow(clippy::too_many_lines)] // one story, told in order
 /// Runs the three regimes at compression 2400 and checks everything that must hold at any speed.
 fn regimes(hami: &str) -> HamiKind {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let output = bed.run(&[
         "bench",

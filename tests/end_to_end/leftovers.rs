@@ -1,12 +1,10 @@
 //! Nothing is left behind, whatever ends a command; and nobody touches what is not theirs.
 
-mod support;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use crate::support::{Bed, messages, turn};
 use harness::bench::{self, News};
-use support::{Bed, messages, one_at_a_time};
 use tokio_util::sync::CancellationToken;
 
 /// What `bench` says when the timeline has begun.
@@ -37,7 +35,7 @@ fn interrupted(signal: &str, when: &str) -> Bed {
 
 #[test]
 fn ctrl_c_during_a_run_keeps_partial_results() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = interrupted("-INT", UNDER_WAY);
     let session = results::run_folder::Session::load(&bed.path().join("session"))
         .expect("a readable session");
@@ -58,7 +56,7 @@ fn ctrl_c_during_a_run_keeps_partial_results() {
 
 #[test]
 fn sigterm_during_bring_up_leaves_nothing() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     interrupted("-TERM", "starting etcd");
 }
 
@@ -66,7 +64,7 @@ fn sigterm_during_bring_up_leaves_nothing() {
 /// process, beside something that panics in the same task.
 #[test]
 fn a_panic_leaves_nothing() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let out = bed.path().join("session");
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -93,7 +91,7 @@ fn a_panic_leaves_nothing() {
 
 #[test]
 fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let up = bed.run(&["up", "workstation", "--hami", "builtin"]);
     assert!(up.status.success(), "{}", messages(&up));
@@ -147,7 +145,7 @@ fn the_next_command_clears_what_a_killed_one_left_and_nothing_else() {
 
 #[test]
 fn two_runs_at_once_do_not_touch_each_other() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let mut first = bed.start(SHORT, "first.log");
     let other: Vec<&str> = SHORT
@@ -174,7 +172,7 @@ fn two_runs_at_once_do_not_touch_each_other() {
 
 #[test]
 fn a_component_that_dies_at_start_shows_its_log_and_the_next_arm_is_tried_all_the_same() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let broken = bed.path().join("scheduler");
     std::fs::write(&broken, "#!/bin/sh\necho no cards found here >&2\nexit 7\n").unwrap();

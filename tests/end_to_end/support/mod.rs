@@ -1,10 +1,8 @@
 //! What the end-to-end tests share: the program, the cache of components, and checks that nothing is left behind.
 
-#![allow(dead_code)] // each test program uses a part of it
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use components::{Cache, Hami};
@@ -17,10 +15,31 @@ const PATIENCE: Duration = Duration::from_mins(4);
 /// The program under test.
 pub const HEADROOM: &str = env!("CARGO_BIN_EXE_headroom");
 
-/// One control plane at a time: two cores carry no more of them without disturbing each other.
-pub fn one_at_a_time() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// As many control planes at a time as two cores carry: a short run of one leaves them idle most of the time.
+const AT_ONCE: u32 = 2;
+
+static RUNNING: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
+
+/// The right to run one of them, until it is dropped.
+pub struct Turn(());
+
+/// Waits for the right to run a control plane.
+pub fn turn() -> Turn {
+    let (count, ended) = &RUNNING;
+    let running = count.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut running = ended
+        .wait_while(running, |running| *running >= AT_ONCE)
+        .unwrap_or_else(PoisonError::into_inner);
+    *running += 1;
+    Turn(())
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let (count, ended) = &RUNNING;
+        *count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ended.notify_one();
+    }
 }
 
 /// A cache whose components are built, but whose clusters are the test's own.

@@ -1,10 +1,8 @@
 //! The built-in extender held to what a real HAMi was seen to do, on a real control plane.
 
-mod support;
-
 use std::path::Path;
 
-use support::{Bed, messages, one_at_a_time, say};
+use crate::support::{Bed, messages, say, turn};
 
 /// What a real HAMi v2.10.0 did, as `headroom conformance --record` wrote it.
 const RECORDED: &str = concat!(
@@ -14,7 +12,7 @@ const RECORDED: &str = concat!(
 
 #[test]
 fn the_built_in_extender_does_what_a_real_hami_was_seen_to_do() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     let output = bed.run(&[
         "conformance",
@@ -55,7 +53,7 @@ fn the_built_in_extender_does_what_a_real_hami_was_seen_to_do() {
 
 #[test]
 fn a_difference_is_found_and_fails_the_command() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let bed = Bed::new();
     // As if the real one had made one call more for a pod.
     let text = std::fs::read_to_string(RECORDED).expect("recorded outcomes");
@@ -91,7 +89,7 @@ fn a_difference_is_found_and_fails_the_command() {
 #[test]
 #[ignore = "skipped: needs a real HAMi scheduler, whose path HEADROOM_TEST_HAMI names"]
 fn a_real_hami_is_equivalent_to_itself() {
-    let _turn = one_at_a_time();
+    let _turn = turn();
     let hami = std::env::var("HEADROOM_TEST_HAMI").expect("HEADROOM_TEST_HAMI");
     let bed = Bed::new();
     let output = bed.run(&[
