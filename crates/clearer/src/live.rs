@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::error::Error as _;
-use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,12 +11,11 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject};
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event};
+use kube::runtime::watcher::{Config as Selection, Event};
 use kube::{Client, Config, ResourceExt as _};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use watches::Changes;
 
 use super::api::{Api, ApiError};
 use interface::ClearerTrigger;
@@ -108,7 +106,7 @@ impl Live {
         let live = Self::new(client.clone(), &server, args, gate);
         let (card, node_card) = (args.card_resource.clone(), args.card_resource.clone());
         let nodes = live.follow(
-            kube::Api::<Node>::all(client.clone()),
+            watches::nodes(&client, Selection::default()),
             |caches| &mut caches.nodes,
             move |mut node| {
                 node.metadata.managed_fields = None;
@@ -116,7 +114,7 @@ impl Live {
             },
         );
         let pods = live.follow(
-            kube::Api::<Pod>::all(client.clone()),
+            watches::pods(&client, Selection::default()),
             |caches| &mut caches.pods,
             move |mut pod| {
                 pod.metadata.managed_fields = None;
@@ -124,8 +122,10 @@ impl Live {
                 (facts::cards(spec, &card) > 0).then(|| Arc::new(pod))
             },
         );
-        let dynamic =
-            |resource: ApiResource| kube::Api::<DynamicObject>::all_with(client.clone(), &resource);
+        let dynamic = |resource: ApiResource| {
+            let api = kube::Api::<DynamicObject>::all_with(client.clone(), &resource);
+            watches::of(api, Selection::default())
+        };
         let workloads = live.follow(
             dynamic(workload::workloads_resource()),
             |caches| &mut caches.workloads,
@@ -194,20 +194,17 @@ impl Live {
     /// Keeps one cache up to date. The receiver turns true once the first list has arrived.
     fn follow<K, V>(
         &self,
-        api: kube::Api<K>,
+        mut events: Changes<K>,
         cache: fn(&mut Caches) -> &mut HashMap<Key, V>,
         reduce: impl Fn(K) -> Option<V> + Send + 'static,
     ) -> watch::Receiver<bool>
     where
-        K: kube::Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+        K: kube::Resource + Send + 'static,
         V: Send + 'static,
     {
         let (delivered, first) = watch::channel(false);
         let this = self.clone();
         tokio::spawn(async move {
-            let mut events = watcher::watcher(api, watcher::Config::default())
-                .default_backoff()
-                .boxed();
             let mut fresh = HashMap::new();
             let mut failing = false;
             while let Some(event) = events.next().await {

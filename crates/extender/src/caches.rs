@@ -2,17 +2,13 @@
 //! object by name, and each change once.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Debug;
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
 use kube::Resource;
-use kube::api::Api;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event};
-use serde::de::DeserializeOwned;
+use kube::runtime::watcher::Event;
 use tokio::sync::oneshot;
+use watches::Changes;
 
 use super::api::lock;
 
@@ -76,16 +72,13 @@ impl<K> Cache<K> {
 /// Keeps a cache up to date for ever, and says once that it is complete. The watcher resumes a broken watch, and what was
 /// missed meanwhile comes as changes.
 pub(crate) async fn follow<K>(
-    api: Api<K>,
+    mut events: Changes<K>,
     cache: Arc<Cache<K>>,
     complete: oneshot::Sender<()>,
     mut tell: impl FnMut(Change<K>),
 ) where
-    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    K: Resource,
 {
-    // Lists come as a stream, as HAMi's client asks for them.
-    let config = watcher::Config::default().streaming_lists();
-    let mut events = pin!(watcher::watcher(api, config).default_backoff());
     let mut listed = HashSet::new();
     let mut complete = Some(complete);
     while let Some(event) = events.next().await {

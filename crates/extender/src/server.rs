@@ -9,6 +9,7 @@ use axum::Router;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod, ResourceQuota};
 use kube::api::Api;
+use kube::runtime::watcher;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, RwLock, oneshot};
 use tracing_subscriber::EnvFilter;
@@ -186,7 +187,9 @@ impl Extender {
 
     /// Starts the watches and waits until the caches are complete.
     async fn fill_caches(self: &Arc<Self>, args: &Args) -> anyhow::Result<()> {
-        let client = || self.calls.unlimited();
+        let client = self.calls.unlimited();
+        // Lists come as a stream, as HAMi's client asks for them.
+        let streamed = || watcher::Config::default().streaming_lists();
         let mut complete = Vec::new();
         let mut waiter = || {
             let (told, waits) = oneshot::channel();
@@ -195,21 +198,21 @@ impl Extender {
         };
         let this = self.clone();
         tokio::spawn(follow(
-            Api::all(client()),
+            watches::pods(&client, streamed()),
             self.pods.clone(),
             waiter(),
             move |pod| this.saw_pod(&pod),
         ));
         let this = self.clone();
         tokio::spawn(follow(
-            Api::all(client()),
+            watches::nodes(&client, streamed()),
             self.nodes.clone(),
             waiter(),
             move |node| this.saw_node(&node),
         ));
         let this = self.clone();
         tokio::spawn(follow(
-            Api::all(client()),
+            watches::of(Api::all(client.clone()), streamed()),
             Arc::default(),
             waiter(),
             move |quota| this.saw_quota(&quota),
@@ -219,12 +222,13 @@ impl Extender {
         }
         if self.leader.is_some() {
             let api = match args.leader_elect_resource_namespace.as_str() {
-                "" => Api::all(client()),
-                namespace => Api::namespaced(client(), namespace),
+                "" => Api::all(client.clone()),
+                namespace => Api::namespaced(client.clone(), namespace),
             };
+            let leases = watches::of(api, streamed());
             let (told, waits) = oneshot::channel();
             let this = self.clone();
-            tokio::spawn(follow(api, Arc::default(), told, move |lease| {
+            tokio::spawn(follow(leases, Arc::default(), told, move |lease| {
                 this.saw_lease(&lease);
             }));
             waits.await.context("a watch ended")?;

@@ -106,8 +106,7 @@ async fn play(client: Client, listed: Arc<Notify>) {
     let config = watcher::Config::default()
         .labels(TENANT_LABEL)
         .fields(WAITING_FOR_IMAGE);
-    let pods = watcher::watcher(Api::<Pod>::all(client.clone()), config);
-    let mut pods = std::pin::pin!(pods);
+    let mut pods = watches::pods(&client, config);
     let mut images = Images::default();
     let mut waiting: HashMap<String, Waiting> = HashMap::new();
     while let Some(event) = pods.next().await {
