@@ -58,7 +58,7 @@ impl Page {
         let value: Value = serde_json::from_str(&text).map_err(|e| corrupt(e.to_string()))?;
         match value["schema"].as_u64() {
             Some(schema) if schema == u64::from(SCHEMA) => {
-                serde_json::from_value(value).map_err(|e| corrupt(e.to_string()))
+                serde_json::from_str(&text).map_err(|e| corrupt(e.to_string()))
             }
             schema => Err(corrupt(format!(
                 "its schema is {}, this headroom reads {SCHEMA}",
