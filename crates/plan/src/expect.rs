@@ -12,9 +12,9 @@ use crate::metric::MetricKey;
 pub struct Expect {
     /// Values that were published, to be printed beside the measured ones.
     pub published: Vec<Published>,
-    /// The shape that must hold, whatever the metrics.
-    pub shape: Vec<Shape>,
-    /// What it means for a user if every shape holds, in one plain sentence.
+    /// The claims.
+    pub claims: Vec<Claim>,
+    /// What it means for a user if every claim holds, in one plain sentence.
     pub meaning: String,
 }
 
@@ -45,11 +45,11 @@ impl Published {
     }
 }
 
-/// A shape that must hold.
+/// A claim about metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Shape {
-    /// The shape in words.
+pub struct Claim {
+    /// In words.
     pub claim: String,
     /// Arms that it is judged on. Default: every arm.
     #[serde(default)]
@@ -58,7 +58,8 @@ pub struct Shape {
     pub holds: Predicate,
 }
 
-/// A predicate over metrics. Values of repeats are taken at their median.
+/// A predicate over metrics. Counts, and whether requests are bound, are judged in every run; shares of requests by their
+/// exact interval over all runs; anything else by the median of the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Predicate {

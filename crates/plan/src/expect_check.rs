@@ -31,13 +31,13 @@ pub(super) fn check_expect(
         names.team(&path, &p.tenant, p.class.as_deref(), Some(p.metric))?;
         names.arm(&path, p.arm.as_deref())?;
     }
-    for (i, shape) in experiment.expect.shape.iter().enumerate() {
-        let path = format!("expect.shape.{i}");
-        for (a, arm) in shape.arms.iter().enumerate() {
+    for (i, claim) in experiment.expect.claims.iter().enumerate() {
+        let path = format!("expect.claims.{i}");
+        for (a, arm) in claim.arms.iter().enumerate() {
             check.one_of(&format!("{path}.arms.{a}"), "arm", arm, &names.arms)?;
         }
         let path = format!("{path}.holds");
-        match &shape.holds {
+        match &claim.holds {
             Predicate::Within(p) => {
                 let path = format!("{path}.within");
                 names.team(

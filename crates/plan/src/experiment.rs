@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::check::Check;
 use super::error::PlanError;
-use super::expect::{Expect, Metric, Published, Shape};
+use super::expect::{Claim, Expect, Metric, Published};
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::host::Host;
@@ -270,9 +270,9 @@ impl Experiment {
         if plans.iter().any(|plan| plan.data_plane.is_some()) {
             expect.published = without_data_plane(expect.published, plans);
         }
-        let about = |shape: &Shape| shape.holds.tenants().into_iter().all(takes_part);
-        if !expect.shape.iter().all(about) {
-            expect.shape.retain(about);
+        let about = |claim: &Claim| claim.holds.tenants().into_iter().all(takes_part);
+        if !expect.claims.iter().all(about) {
+            expect.claims.retain(about);
             // It sums up all of the claims.
             expect.meaning.clear();
         }

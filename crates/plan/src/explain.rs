@@ -66,10 +66,10 @@ impl Experiment {
             let name = format!("{} {}", metric.tenant, metric.key());
             writeln!(f, "  {arm}: {} = {}", name.trim_start(), metric.value)?;
         }
-        if !self.expect.shape.is_empty() {
+        if !self.expect.claims.is_empty() {
             writeln!(f, "\nwhat must hold")?;
         }
-        for shape in &self.expect.shape {
+        for shape in &self.expect.claims {
             let arms = if shape.arms.is_empty() {
                 "every arm".into()
             } else {

@@ -49,6 +49,9 @@ pub(super) fn modernise(document: &mut Node) -> Vec<Hint> {
         }
     }
     if let Some(expect) = document.get_mut("expect") {
+        for entry in expect.entries_mut() {
+            rename(entry, "shape", "claims", &mut hints);
+        }
         metrics(expect, &mut hints);
     }
     hints
@@ -102,7 +105,7 @@ mod tests {
     use crate::{load, plans};
 
     /// Every old word, and what it is called today.
-    const WORDS: [(&str, &str); 6] = [
+    const WORDS: [(&str, &str); 7] = [
         ("stops: [tasks]", "evicts: [tasks]"),
         ("figure: landed_right", "metric: placed_right"),
         ("figure: bound_p95_secs", "metric: bind_latency_p95_secs"),
@@ -112,6 +115,7 @@ mod tests {
             "metric: placed_elsewhere_share",
         ),
         ("figure: makespan_secs", "metric: makespan_secs"),
+        ("  shape:", "  claims:"),
     ];
 
     const TODAY: &str = "\
@@ -142,7 +146,7 @@ expect:
     - { tenant: research, metric: placed_elsewhere_share, value: 0.28 }
     - { tenant: tasks, class: whole-card, metric: bind_latency_p95_secs, value: 9 }
     - { tenant: tasks, metric: makespan_secs, value: 9 }
-  shape:
+  claims:
     - claim: right
       holds:
         within: { of: { tenant: research, metric: not_placed_right }, at_most: 0 }
@@ -186,6 +190,7 @@ expect:
             [
                 "x.yaml:3: `stops` is now `evicts`",
                 "x.yaml:20: `stops` is now `evicts`",
+                "x.yaml:28: `shape` is now `claims`",
                 "x.yaml:25: `figure` is now `metric`",
                 "x.yaml:25: `landed_elsewhere_share` is now `placed_elsewhere_share`",
                 "x.yaml:26: `figure` is now `metric`",

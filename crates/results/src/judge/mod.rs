@@ -1,22 +1,24 @@
-//! Whether an experiment's published shape was seen again: metrics of each arm over its repeats, and the predicates of
-//! the experiment file over them.
+//! Whether an experiment's claims hold: metrics of each arm over its repeats, and the predicates of the experiment file
+//! over them.
 //!
 //! In: [`Expect`], run summaries and records. Out: [`ArmSummary`]s. Pure; it never rounds, tunes or drops a metric: what
 //! is not known well enough to judge gives no verdict, and says why.
 
 mod binomial;
+mod claims;
 mod evictions;
 mod placements;
 mod poisson;
-mod shape;
 mod stalls;
 
 use std::collections::BTreeMap;
 
 use crate::metrics::{self, Source};
 use crate::run_folder::{ArmSummary, Placement, Spread};
-use plan::expect::{Expect, Published, Shape};
+use plan::expect::{Claim as Declared, Expect, Published};
 use plan::metric::{Metric, Use};
+
+use claims::Runs;
 
 pub use crate::metrics::{Amount, Values};
 pub use evictions::{bill, evictions, who_pays};
@@ -33,6 +35,8 @@ pub struct Judged {
     pub metrics: Values,
     /// Its placements.
     pub placements: Vec<Placement>,
+    /// Whether something disturbed it.
+    pub disturbed: bool,
 }
 
 impl Judged {
@@ -46,59 +50,45 @@ impl Judged {
             arm: source.summary.arm.clone(),
             metrics,
             placements: source.summary.placements.clone(),
+            disturbed: !source.summary.disturbed.is_empty(),
         }
     }
 }
 
-/// Brings the repeats of each arm together and judges the shapes, in the order in which the arms first ran.
+/// Brings the repeats of each arm together and judges the claims, in the order in which the arms first ran.
 #[must_use]
 pub fn arms(expect: &Expect, runs: &[Judged]) -> Vec<ArmSummary> {
     let mut names: Vec<&str> = Vec::new();
+    let mut by_arm: Runs<'_> = Runs::new();
     for run in runs {
         if !names.contains(&run.arm.as_str()) {
             names.push(&run.arm);
         }
+        by_arm.entry(&run.arm).or_default().push(run);
     }
-    let medians: BTreeMap<&str, Values> = names
-        .iter()
-        .map(|&name| {
-            let of: Vec<&Values> = runs
-                .iter()
-                .filter(|r| r.arm == name)
-                .map(|r| &r.metrics)
-                .collect();
-            (name, metrics::medians(&of))
-        })
-        .collect();
     names
         .iter()
         .map(|&name| {
-            let of: Vec<&Values> = runs
-                .iter()
-                .filter(|r| r.arm == name)
-                .map(|r| &r.metrics)
-                .collect();
-            let placements: Vec<&[Placement]> = runs
-                .iter()
-                .filter(|r| r.arm == name)
-                .map(|r| r.placements.as_slice())
-                .collect();
-            let (claims_hold, claims) = shape::judge(expect, name, &medians);
+            let of = &by_arm[name];
+            let values: Vec<&Values> = of.iter().map(|run| &run.metrics).collect();
+            let placements: Vec<&[Placement]> =
+                of.iter().map(|run| run.placements.as_slice()).collect();
+            let (claims_hold, claims) = claims::judge(expect, name, &by_arm);
             ArmSummary {
                 name: name.to_owned(),
                 runs: u32::try_from(of.len()).unwrap_or(u32::MAX),
-                metrics: spreads(&of),
+                metrics: spreads(&values),
                 placements: placements::of_arm(&placements),
                 published: published(expect, name),
                 claims_hold,
-                reason: shape::reason(claims_hold, &claims),
+                reason: claims::reason(claims_hold, &claims),
                 claims,
             }
         })
         .collect()
 }
 
-/// What the arms together mean for a user, in one plain sentence; empty where a shape could not be judged.
+/// What the arms together mean for a user, in one plain sentence; empty where a claim could not be judged.
 #[must_use]
 pub fn meaning(expect: &Expect, arms: &[ArmSummary]) -> String {
     let claims = || {
@@ -110,18 +100,18 @@ pub fn meaning(expect: &Expect, arms: &[ArmSummary]) -> String {
         .map(|(arm, claim)| format!("{:?} in arm {}", claim.claim, arm.name))
         .collect();
     if !failed.is_empty() {
-        // What an experiment claims and nobody published is no published shape.
+        // What an experiment claims and nobody published is not doubted by its failing.
         let what = if expect.published.is_empty() {
             "not all claims of the file hold"
         } else {
-            "not all of the published shape was seen, so do not rely on it here"
+            "not all published claims hold, so do not rely on them here"
         };
         return format!("{what}: {} did not hold", failed.join(", "));
     }
     // It sums up every claim, and some may be about arms that did not run.
-    let seen = |shape: &Shape| claims().any(|(_, claim)| claim.claim == shape.claim);
+    let seen = |of: &Declared| claims().any(|(_, claim)| claim.claim == of.claim);
     let all_hold = claims().all(|(_, claim)| claim.holds == Some(true));
-    if all_hold && expect.shape.iter().all(seen) {
+    if all_hold && expect.claims.iter().all(seen) {
         expect.meaning.clone()
     } else {
         String::new()

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::binomial;
+use super::binomial::Counted;
 use crate::run_folder::decision::{CHOSEN, ClearingRef, FAILED, HANDED_OVER, PLACED, PUT_BACK};
 use crate::run_folder::{Decision, Placed, Placement, PlacementCounts, Placements, Record, Share};
 use plan::{CARDS_PER_NODE, ClearerPlan};
@@ -134,23 +134,22 @@ fn is_for(clearing: &ClearingRef, record: &Record) -> bool {
 pub(super) fn of_arm(runs: &[&[Placement]]) -> Option<Placements> {
     let count = |run: &&[Placement]| PlacementCounts::of(&run.iter().collect::<Vec<_>>());
     let by_run: Vec<PlacementCounts> = runs.iter().map(count).collect();
-    let sum = |of: fn(&PlacementCounts) -> u32| by_run.iter().map(of).sum::<u32>();
-    let all = sum(|c| c.judged());
-    let share = |count| {
-        let (low, high) = binomial::interval(count, all);
+    let share = |of: fn(&PlacementCounts) -> u32| {
+        let counted = Counted::new(by_run.iter().map(|c| (of(c), c.judged())).collect());
+        let (low, high) = counted.interval();
         Share {
-            count,
-            of: all,
+            count: counted.count(),
+            of: counted.of(),
             low,
             high,
         }
     };
-    (all > 0).then(|| Placements {
-        right: share(sum(|c| c.right)),
-        elsewhere: share(sum(|c| c.elsewhere())),
-        free: share(sum(|c| c.free)),
-        wrong: share(sum(|c| c.wrong)),
-        never: share(sum(|c| c.never)),
+    by_run.iter().any(|c| c.judged() > 0).then(|| Placements {
+        right: share(|c| c.right),
+        elsewhere: share(|c| c.elsewhere()),
+        free: share(|c| c.free),
+        wrong: share(|c| c.wrong),
+        never: share(|c| c.never),
         by_run: by_run.clone(),
     })
 }

@@ -1,16 +1,17 @@
-//! Shapes over hand-made metrics, those that fail above all.
+//! Claims over hand-made metrics, those that fail above all.
 
 use super::*;
 use plan::expect::Expect;
 
-fn expect(shape: &str) -> Expect {
-    serde_json::from_str(&format!(r#"{{ "shape": [{shape}], "published": [] }}"#))
+fn expect(claims: &str) -> Expect {
+    serde_json::from_str(&format!(r#"{{ "claims": [{claims}], "published": [] }}"#))
         .expect("a valid expectation")
 }
 
 fn run(arm: &str, metrics: &[(&str, Amount)]) -> Judged {
     Judged {
         arm: arm.into(),
+        disturbed: false,
         placements: Vec::new(),
         metrics: metrics
             .iter()
@@ -141,7 +142,76 @@ fn bound_requests_are_counted_against_those_submitted() {
 }
 
 #[test]
-fn one_broken_shape_breaks_the_arm_and_an_arm_without_shapes_has_no_verdict() {
+fn a_claim_about_counts_goes_by_each_run_and_never_by_the_median() {
+    let all = r#"{ "claim": "all", "holds": { "all-bound": { "tenant": "large", "class": "whole-machine" } } }"#;
+    let none = r#"{ "claim": "none", "holds": { "within": { "of": {
+        "tenant": "large", "class": "whole-machine", "metric": "bound_count" }, "at_most": 0 } } }"#;
+    let runs = |bound: &[f64]| -> Vec<Judged> {
+        let of = |n: &f64| {
+            let metrics = [
+                ("large.whole-machine.bound_count", Amount::Is(*n)),
+                ("large.whole-machine.submitted_count", Amount::Is(5.0)),
+            ];
+            run("spread", &metrics)
+        };
+        bound.iter().map(of).collect()
+    };
+    let (holds, reason) = verdict(all, &runs(&[5.0, 5.0, 4.0]));
+    assert_eq!(holds, Some(false), "5, 5, 4 is not 5 of 5");
+    assert!(
+        reason.contains("4 of 5 bound; broken in 1 of 3 runs"),
+        "{reason}"
+    );
+    let (holds, reason) = verdict(all, &runs(&[5.0, 5.0, 5.0]));
+    assert_eq!(holds, Some(true));
+    // 1 - 0.025^(1/3) is 70.8 %.
+    assert!(
+        reason.contains("in 3 of 3 runs") && reason.contains("71 %"),
+        "{reason}"
+    );
+    assert_eq!(verdict(none, &runs(&[0.0, 0.0, 1.0])).0, Some(false));
+    assert_eq!(verdict(none, &runs(&[0.0, 0.0])).0, Some(true));
+    // A run without the metric has not said that it holds.
+    let mut two = runs(&[5.0]);
+    two.push(run("spread", &[]));
+    assert_eq!(verdict(all, &two).0, None);
+    assert_eq!(verdict(none, &two).0, Some(false));
+}
+
+#[test]
+fn what_was_seen_once_exists_and_what_was_not_seen_may_exist() {
+    let bound = |bound: &str| {
+        format!(
+            r#"{{ "claim": "one", "holds": {{ "within": {{ "of": {{
+            "tenant": "large", "metric": "not_placed_right" }}, {bound} }} }} }}"#
+        )
+    };
+    let of = |wrong: f64| {
+        let metrics = [
+            ("large.placed_right", Amount::Is(5.0 - wrong)),
+            ("large.placed_free", Amount::Is(0.0)),
+            ("large.placed_wrong", Amount::Is(wrong)),
+            ("large.placed_never", Amount::Is(0.0)),
+        ];
+        [run("recheck", &metrics)]
+    };
+    let (some, none) = (bound(r#""at_least": 1"#), bound(r#""at_most": 0"#));
+    assert_eq!(verdict(&some, &of(1.0)).0, Some(true));
+    assert_eq!(verdict(&none, &of(1.0)).0, Some(false));
+    // Both are open alike.
+    let (holds, reason) = verdict(&some, &of(0.0));
+    assert_eq!(holds, None);
+    assert!(
+        reason.contains("0 of 5 in 1 run (0.0 to 52.2 %)"),
+        "{reason}"
+    );
+    let (holds, reason) = verdict(&none, &of(0.0));
+    assert_eq!(holds, None);
+    assert!(reason.contains("claim a share"), "{reason}");
+}
+
+#[test]
+fn one_broken_claim_breaks_the_arm_and_an_arm_without_claims_has_no_verdict() {
     let two = format!(
         r#"{SHARED_WITHIN_3_PERCENT}, {{ "claim": "never evicted", "holds": {{ "within": {{
             "of": {{ "tenant": "shared", "metric": "evictions" }}, "at_most": 0 }} }} }}"#

@@ -142,7 +142,8 @@ pub struct Share {
     pub count: u32,
     /// Of how many.
     pub of: u32,
-    /// Lower end of the two-sided 95 % interval (Clopper and Pearson, 1934), 0 to 1.
+    /// Lower end of the two-sided 95 % interval, 0 to 1: Clopper and Pearson (1934), with the requests of a run as a cluster
+    /// (Korn and Graubard, 1998).
     pub low: f64,
     /// Upper end.
     pub high: f64,

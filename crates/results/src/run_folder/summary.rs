@@ -109,7 +109,7 @@ pub struct Spread {
     pub max: Percentile,
 }
 
-/// A shape that an experiment declares.
+/// A claim that an experiment declares.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// In words.
@@ -118,6 +118,12 @@ pub struct Claim {
     pub holds: Option<bool>,
     /// The metrics it rests on.
     pub reason: String,
+    /// Runs it was judged on; null in sessions of an older headroom.
+    #[serde(default)]
+    pub runs: Option<u32>,
+    /// Of these, runs that were disturbed.
+    #[serde(default)]
+    pub disturbed_runs: u32,
 }
 
 /// JSON Schema of `summary.json`, as committed in `schemas/summary.schema.json`.

@@ -43,11 +43,19 @@ pub fn page(page: &Page) -> String {
     if !open.is_empty() {
         let _ = writeln!(text, "Not complete: {}.\n", open.join(", "));
     }
-    let [yes, no, open] = page.verdicts();
-    let _ = writeln!(
+    let [yes, no, open] = page.verdicts(false);
+    let [disturbed_yes, disturbed_no, disturbed_open] = page.verdicts(true);
+    let _ = write!(
         text,
-        "{yes} claims hold, {no} do not, {open} were not judged.\n"
+        "From undisturbed runs {yes} claims hold and {no} do not. "
     );
+    if disturbed_yes + disturbed_no > 0 {
+        let _ = write!(
+            text,
+            "From runs of which some were disturbed {disturbed_yes} hold and {disturbed_no} do not. "
+        );
+    }
+    let _ = writeln!(text, "{} were not judged.\n", open + disturbed_open);
     let _ = writeln!(text, "{}", overview(page));
     for part in &page.experiments {
         write(part, &mut text);

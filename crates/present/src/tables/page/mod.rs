@@ -166,6 +166,9 @@ pub struct ClaimRow {
     pub holds: Option<bool>,
     /// The metrics it rests on, or why it was not judged.
     pub reason: String,
+    /// Whether some run it rests on was disturbed.
+    #[serde(default)]
+    pub disturbed: bool,
 }
 
 impl Page {
@@ -227,10 +230,11 @@ impl Page {
         }
     }
 
-    /// Claims that hold, that do not, and that were not judged.
+    /// Claims that hold, that do not, and that were not judged: from undisturbed runs alone, or from others.
     #[must_use]
-    pub fn verdicts(&self) -> [usize; 3] {
-        verdicts(self.experiments.iter().flat_map(|part| &part.claims))
+    pub fn verdicts(&self, disturbed: bool) -> [usize; 3] {
+        let claims = self.experiments.iter().flat_map(|part| &part.claims);
+        verdicts(claims.filter(|claim| claim.disturbed == disturbed))
     }
 
     /// The page as Markdown, which is fit for a terminal, too.
