@@ -77,6 +77,12 @@ fn comparisons_end_with_the_code_that_a_script_goes_by() {
             .unwrap()
             .contains("**Regression")
     );
+    // The same runs under another name are no further evidence.
+    let copy = session(dir, "copy", 10.0);
+    let (copied, text) = code(&[&base, &copy]);
+    assert_eq!(copied, Some(2), "{text}");
+    let words = "base/raised-spread-1 and copy/raised-spread-1 are copies of one run";
+    assert!(text.contains(words), "{text}");
     let (several, text) = code(&[&base, &same, "--", &slow]);
     assert_eq!(several, Some(4), "{text}");
     assert!(text.contains("12 + 6 runs"), "{text}");

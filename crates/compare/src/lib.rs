@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use alike::{Difference, Topic};
 use metrics::{Declared, MetricsError};
 use results::run_folder::ReadError;
-use side::{Side, Which};
+use side::{OneRun, Side, Which};
 pub use verdict::{ArmRows, Interval, Row, Verdict};
 
 /// Version of the schema of a comparison's JSON.
@@ -56,6 +56,9 @@ pub enum CompareError {
     /// A session is named twice.
     #[error("{} is named twice; a run can't be compared with itself", .0.display())]
     Twice(PathBuf),
+    /// A run is among the others twice.
+    #[error("{0} and {1} are copies of one run; a run counts once")]
+    Copies(String, String),
     /// The sessions are of different experiments.
     #[error("these are different experiments: {0}; compare sessions of one")]
     Experiments(String),
@@ -182,6 +185,10 @@ pub fn sides(
     options: &Options,
 ) -> Result<Comparison, CompareError> {
     let experiment = same_experiment(base, new)?;
+    let all: Vec<&OneRun> = base.runs.iter().chain(&new.runs).collect();
+    if let Some((one, copy)) = side::copies(&all) {
+        return Err(CompareError::Copies(one.to_owned(), copy.to_owned()));
+    }
     let arms: Vec<&str> = base
         .arms()
         .into_iter()

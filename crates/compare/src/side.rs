@@ -36,6 +36,10 @@ pub struct OneRun {
     pub experiment: String,
     /// Name of the arm.
     pub arm: String,
+    /// Its session and its folder there.
+    pub place: String,
+    /// When it began, to the nanosecond.
+    pub started: String,
     /// Whether host or harness failed in it.
     pub disturbed: bool,
     /// Its metrics.
@@ -54,6 +58,22 @@ pub struct Side {
     /// What was left out or is incomplete, one line each.
     pub notes: Vec<String>,
     facts: SideFacts,
+}
+
+impl OneRun {
+    /// Whether both are one run: two that were made do not begin at the same nanosecond with the same outcome.
+    fn is(&self, other: &Self) -> bool {
+        (&self.started, &self.arm, &self.metrics) == (&other.started, &other.arm, &other.metrics)
+    }
+}
+
+/// Two runs of those to be compared that are the same run, kept twice: where they are.
+#[must_use]
+pub fn copies<'a>(runs: &[&'a OneRun]) -> Option<(&'a str, &'a str)> {
+    runs.iter().enumerate().find_map(|(i, run)| {
+        let copy = runs[..i].iter().find(|earlier| earlier.is(run))?;
+        Some((copy.place.as_str(), run.place.as_str()))
+    })
 }
 
 impl Side {
@@ -135,6 +155,8 @@ impl Side {
                     self.runs.push(OneRun {
                         experiment: summary.experiment.clone(),
                         arm: run.arm.clone(),
+                        started: read.info.started.clone(),
+                        place: of,
                         disturbed: !run.disturbed.is_empty(),
                         metrics: metrics::values(&Source::of(run, &read), Use::Compare),
                         facts: alike::facts(&read.info),
