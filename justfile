@@ -20,7 +20,7 @@ lint:
 
 # What the harness itself uses in a run at compression 120: CPU, memory, watch lag, late submissions.
 bench-self *options:
-    cargo run --release -- bench regimes --compress 120 {{options}}
+    cargo run --release -- bench regimes --arm fixed --compress 120 {{options}}
 
 # Draw a session's charts into plots/<session>/. The session is a folder, latest, latest~1, …; by default a recorded example.
 plots session="runs/examples/regimes":

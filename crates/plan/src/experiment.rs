@@ -74,8 +74,8 @@ pub fn embedded() -> impl Iterator<Item = Experiment> {
         .filter_map(|(name, text)| Experiment::from_text(name, text).ok())
 }
 
-/// Loads an experiment: the embedded one of that name, the one with a regime of that name (restricted to it), or the file at
-/// that path (a name with a `/`, or ending in `.yaml` or `.yml`).
+/// Loads an experiment: the embedded one of that name, the one with a regime of that name (restricted to it and, unless others
+/// are asked for, to the first arm), or the file at that path (a name with a `/`, or ending in `.yaml` or `.yml`).
 ///
 /// # Errors
 ///
@@ -84,12 +84,14 @@ pub fn load(name_or_path: &str) -> Result<Experiment, PlanError> {
     match source::experiment(name_or_path) {
         Ok((name, text)) => Experiment::from_text(&name, &text),
         Err(PlanError::Unknown { mut accepted, .. }) => {
-            for experiment in embedded() {
+            for mut experiment in embedded() {
                 if experiment.regimes.iter().any(|r| r == name_or_path) {
-                    return Ok(Experiment {
-                        regime: Some(name_or_path.to_owned()),
-                        ..experiment
-                    });
+                    experiment.regime = Some(name_or_path.to_owned());
+                    // The others differ in what teams do to each other.
+                    for arm in experiment.arms.iter_mut().skip(1) {
+                        arm.on_request = true;
+                    }
+                    return Ok(experiment);
                 }
                 accepted.extend(experiment.regimes);
             }

@@ -298,7 +298,7 @@ catalogue! {
     }
 
     TeamAndClass {
-        SubmittedCount "submitted_count", "requests submitted", Count, Neither, Median, Compare,
+        SubmittedCount "submitted_count", "requests submitted", Count, Neither, Median, Judge,
             "Jobs and pods submitted or due.";
         BoundCount "bound_count", "requests bound", Count, Higher, Median, Judge,
             "Jobs and pods bound when the observation ended.";

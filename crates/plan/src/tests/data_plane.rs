@@ -88,7 +88,7 @@ fn one_that_takes_no_time_is_none() {
 #[test]
 fn the_arms_with_one_run_when_asked_for_and_have_nothing_published_to_be_held_against() {
     for (name, like) in [
-        ("regimes", "default"),
+        ("regimes", "fixed"),
         ("preemption", "clearer"),
         ("burst", "evict"),
     ] {
@@ -108,13 +108,13 @@ fn the_arms_with_one_run_when_asked_for_and_have_nothing_published_to_be_held_ag
     }
     let experiment = load("regimes").unwrap();
     let overrides = Overrides {
-        arms: vec!["default".into(), "data-plane".into()],
+        arms: vec!["fixed".into(), "data-plane".into()],
         ..Overrides::default()
     };
     let plans = plans(&experiment, &overrides).unwrap();
     let published = experiment.expected(&plans, &overrides).published;
     assert_eq!(published.len(), experiment.expect.published.len());
     let arms = published.iter().map(|p| p.arm.as_deref());
-    assert!(arms.into_iter().all(|arm| arm == Some("default")));
+    assert!(arms.into_iter().all(|arm| arm == Some("fixed")));
     assert!(!team(&plans[0], "shared").published.is_empty());
 }

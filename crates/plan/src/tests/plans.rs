@@ -75,7 +75,7 @@ fn every_manifest_is_embedded_and_every_embedded_experiment_loads() {
 
 #[test]
 fn regimes_play_the_timeline_as_published() {
-    let plan = &planned("regimes", |_| {})["default"];
+    let plan = &planned("regimes", |_| {})["fixed"];
     assert_eq!(plan.cluster.nodes(), 50);
     assert!(close(plan.compress, 120.0));
     for name in ["dedicated", "shared", "workstation"] {
@@ -110,7 +110,7 @@ fn the_closed_loop_has_its_fitted_ideals() {
     let plans = planned("regimes", |o| {
         o.timeline = Some("autoresearch-closed-loop".to_owned());
     });
-    let plan = &plans["default"];
+    let plan = &plans["fixed"];
     assert!(close(team(plan, "dedicated").ideal_secs.unwrap(), 450.0));
     assert!(close(team(plan, "workstation").ideal_secs.unwrap(), 1090.5));
     let first = team(plan, "shared").stages[0].rounds[0].start;
@@ -119,14 +119,48 @@ fn the_closed_loop_has_its_fitted_ideals() {
 
 #[test]
 fn a_regime_runs_alone_on_the_whole_cluster() {
-    let plan = &planned("workstation", |_| {})["default"];
+    let plan = &planned("workstation", |_| {})["fixed"];
     assert_eq!(teams(plan), ["workstation"]);
     assert_eq!(
         (plan.experiment.as_str(), plan.cluster.nodes()),
         ("regimes", 50)
     );
-    let plan = &planned("regimes", |o| o.regime = Some("shared".to_owned()))["default"];
+    let plan = &planned("regimes", |o| o.regime = Some("shared".to_owned()))["fixed"];
     assert_eq!(teams(plan), ["shared", "others"]);
+}
+
+#[test]
+fn regimes_has_three_arms_and_one_regime_alone_has_the_first() {
+    let arms = |name| planned(name, |_| {}).into_keys().collect::<Vec<_>>();
+    assert_eq!(arms("regimes"), ["closed-loop", "contended", "fixed"]);
+    assert_eq!(arms("shared"), ["fixed"]);
+    let plans = planned("regimes", |_| {});
+    assert_eq!(
+        teams(&plans["closed-loop"]),
+        ["dedicated", "shared", "others"]
+    );
+    let contended = &plans["contended"];
+    assert_eq!(
+        teams(contended),
+        ["dedicated", "shared", "owners", "borrower", "comers"]
+    );
+    let nominal = |name| team(contended, name).quota.as_ref().unwrap().nominal_cards;
+    // Every card of the common machines is somebody's.
+    assert_eq!(
+        ["shared", "owners", "borrower", "comers"].map(nominal),
+        [40, 240, 0, 72]
+    );
+    // More is asked for than there is, once the shared team asks for its own.
+    let asked = |name| {
+        let groups = team(contended, name).groups();
+        groups.map(|g| g.count * g.request.cards).sum::<u32>()
+    };
+    assert_eq!(asked("owners") + asked("borrower"), 312);
+    // The makespan is claimed only where it can slip.
+    let experiment = load("regimes").unwrap();
+    let about_makespan = |claim: &&crate::expect::Claim| claim.claim.contains("takes at most 3 %");
+    let claim = experiment.expect.claims.iter().find(about_makespan);
+    assert_eq!(claim.unwrap().arms, ["closed-loop", "contended"]);
 }
 
 #[test]
@@ -312,7 +346,7 @@ fn the_expected_time_is_near_what_was_measured() {
                 closed(o);
             }
         });
-        let expected = expected_secs(&plans["default"]);
+        let expected = expected_secs(&plans["fixed"]);
         assert!(
             (0.8..1.25).contains(&(expected / measured)),
             "{name} {compress}: {expected}"
@@ -322,7 +356,7 @@ fn the_expected_time_is_near_what_was_measured() {
 
 #[test]
 fn quick_is_a_compression_and_a_label() {
-    let plan = &planned("regimes", |o| o.quick = true)["default"];
+    let plan = &planned("regimes", |o| o.quick = true)["fixed"];
     assert!(plan.quick && close(plan.compress, 1200.0));
     let plan = &planned("quota-unit", |o| o.quick = true)["cards"];
     assert!(
@@ -515,7 +549,7 @@ fn a_timeline_is_found_beside_its_experiment() {
 
 #[test]
 fn a_plan_reads_as_text() {
-    insta::assert_snapshot!(planned("regimes", |_| {})["default"].describe());
+    insta::assert_snapshot!(planned("regimes", |_| {})["fixed"].describe());
     insta::assert_snapshot!(planned("placement", |_| {})["groups"].describe());
 }
 
