@@ -48,6 +48,11 @@ pub async fn bench(place: &Place, mut args: BenchArgs) -> anyhow::Result<Exit> {
             settings.push((setting, cache, hami));
         }
     }
+    for plan in orders.iter().flat_map(|(order, _)| &order.plans) {
+        for remark in plan.remarks() {
+            errln!("note: {} {}: {remark}", plan.experiment, plan.arm);
+        }
+    }
     errln!("{}", expectation(&orders, &earlier, &settings));
     let mut benches = Vec::new();
     for (setting, cache, hami) in &settings {
@@ -169,6 +174,9 @@ fn expectation(
 fn dry_run(orders: &[(Order, Setting)], earlier: &[Option<Earlier>]) -> anyhow::Result<()> {
     for plan in orders.iter().flat_map(|(order, _)| &order.plans) {
         outln!("{}", plan.describe());
+        for remark in plan.remarks() {
+            outln!("note        {remark}");
+        }
         outln!("objects");
         for object in tenants::objects(plan) {
             outln!("---\n{}", serde_saphyr::to_string(&object)?);

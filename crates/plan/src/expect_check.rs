@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::Check;
 use super::error::PlanError;
-use super::expect::{Metric, Predicate};
+use super::expect::{Expect, Metric, Predicate};
 use super::experiment::Experiment;
-use super::metric::Use;
+use super::metric::{Scope, Use};
 
 /// The classes of request that each team submits in any arm.
 pub(super) type Classes = BTreeMap<String, BTreeSet<String>>;
@@ -84,6 +84,33 @@ pub(super) fn check_expect(
     Ok(())
 }
 
+impl Expect {
+    /// Fills in the class of a metric that there is only by class, where its team submits requests of one class alone.
+    pub(super) fn take_only_classes(&mut self, classes: &Classes) {
+        let only = |tenant: &str, metric: Metric, class: &mut Option<String>| {
+            let mut own = classes.get(tenant).into_iter().flatten();
+            if let (None, Scope::Class, Some(first), None) =
+                (&class, metric.row().scope, own.next(), own.next())
+            {
+                *class = Some(first.clone());
+            }
+        };
+        for published in &mut self.published {
+            only(&published.tenant, published.metric, &mut published.class);
+        }
+        for claim in &mut self.claims {
+            let metrics = match &mut claim.holds {
+                Predicate::Within(within) => vec![&mut within.of],
+                Predicate::Ratio(ratio) => vec![&mut ratio.of, &mut ratio.to],
+                Predicate::AllBound(_) | Predicate::SomeUnbound(_) => Vec::new(),
+            };
+            for of in metrics {
+                only(&of.tenant, of.metric, &mut of.class);
+            }
+        }
+    }
+}
+
 /// The names that there are.
 struct Names<'a> {
     check: Check<'a>,
@@ -113,13 +140,25 @@ impl Names<'_> {
         let teams: Vec<&String> = self.classes.keys().collect();
         self.check
             .one_of(&format!("{path}.tenant"), "tenant", tenant, &teams)?;
-        let Some(class) = class else { return Ok(()) };
         let field = format!("{path}.class");
+        let classes: Vec<&String> = self.classes.get(tenant).into_iter().flatten().collect();
+        let Some(class) = class else {
+            return match metric {
+                Some(metric) if metric.row().scope == Scope::Class => {
+                    let known: Vec<&str> = classes.iter().map(|class| class.as_str()).collect();
+                    let problem = format!(
+                        "is missing: there is a {metric} of each class of requests; {tenant} has {}",
+                        known.join(", ")
+                    );
+                    Err(self.check.wrong(&field, problem))
+                }
+                _ => Ok(()),
+            };
+        };
         if let Some(metric) = metric.filter(|f| !f.by_class()) {
             let problem = format!("{} is not counted by class", metric.id());
             return Err(self.check.wrong(&field, problem));
         }
-        let classes: Vec<&String> = self.classes.get(tenant).into_iter().flatten().collect();
         self.check.one_of(&field, "class", class, &classes)
     }
 

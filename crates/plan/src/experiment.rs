@@ -181,7 +181,7 @@ impl Experiment {
             .values()
             .filter_map(|t| t.regime.as_ref())
             .collect();
-        let experiment = Self {
+        let mut experiment = Self {
             name: doc.name.clone(),
             title: doc.title.clone(),
             description: doc.description.clone(),
@@ -203,6 +203,7 @@ impl Experiment {
                 classes.entry(team.name).or_default().extend(own);
             }
         }
+        experiment.expect.take_only_classes(&classes);
         let check = Check {
             tree: &experiment.tree,
         };

@@ -23,6 +23,7 @@ mod old;
 mod order;
 mod overrides;
 mod quotas;
+mod remarks;
 mod resolve;
 pub mod schedule;
 pub mod schema;

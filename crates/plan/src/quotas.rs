@@ -65,8 +65,18 @@ pub(super) fn quotas(
                 return Ok(None);
             };
             check_quota(check, name, quota)?;
+            let nominal_cards = nominal.unwrap_or(0);
+            let lending = quota.lending_limit_cards;
+            if let Some(limit) = lending.map(|cards| sizing.scaled(team, cards))
+                && limit > nominal_cards
+            {
+                return Err(check.wrong(
+                    &format!("tenants.{name}.quota.lending_limit_cards"),
+                    format!("{limit} is more than the quota, {nominal_cards}: Kueue refuses to lend what is not owned"),
+                ));
+            }
             Ok(Some(QuotaPlan {
-                nominal_cards: nominal.unwrap_or(0),
+                nominal_cards,
                 cohort: quota.cohort.clone(),
                 borrowing_limit_cards: quota
                     .borrowing_limit_cards

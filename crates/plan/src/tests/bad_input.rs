@@ -100,6 +100,14 @@ const BAD_EXPERIMENTS: &[(&str, &str)] = &[
         "title: A small experiment",
         "title: A small experiment\ntitle: again",
     ),
+    (
+        "holds: { all-bound: { tenant: bare, class: tenth } }",
+        "holds: { within: { of: { tenant: bare, metric: bind_latency_p95_secs }, at_most: 9 } }",
+    ),
+    (
+        "quota: { cards: 4, cohort: all }",
+        "quota: { cards: 4, cohort: all, lending_limit_cards: 5 }",
+    ),
     ("name: small", "name: Small One"),
     ("name: small", "name: 5"),
     ("observe_secs: 90", "observe_secs: 0"),

@@ -209,6 +209,8 @@ fn claims_of_an_own_experiment_are_no_published_claims_and_those_that_fail_are_n
                 claim: claim.into(),
                 holds,
                 reason: format!("because of {claim}"),
+                runs: Some(1),
+                disturbed_runs: 0,
             };
             arm.claims = vec![
                 claim("first", Some(true)),

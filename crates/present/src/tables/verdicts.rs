@@ -91,6 +91,8 @@ mod tests {
                 claim: "small tasks wait".into(),
                 holds: Some(false),
                 reason: "2 is less than 4".into(),
+                runs: Some(1),
+                disturbed_runs: 0,
             }],
         };
         let session = Summary {

@@ -163,7 +163,7 @@ impl<'a> Arm<'a> {
             shown.join(", "),
             bounds(within.at_least, within.at_most)
         );
-        Ok(every(&verdicts, runs.len(), reason))
+        Ok(every(&verdicts, runs.len(), &reason))
     }
 
     /// Whether requests were bound, in each run.
@@ -192,7 +192,7 @@ impl<'a> Arm<'a> {
             .iter()
             .map(|(bound, all)| format!("{bound} of {all} bound"))
             .collect();
-        Ok(every(&verdicts, runs.len(), shown.join(", ")))
+        Ok(every(&verdicts, runs.len(), &shown.join(", ")))
     }
 
     /// How many of the requests that are counted together `metric` counts, and of how many, run by run.
@@ -317,7 +317,7 @@ fn median_of(runs: usize) -> String {
 }
 
 /// A claim about every run, by each run's own verdict.
-fn every(verdicts: &[Option<bool>], of: usize, reason: String) -> (Option<bool>, String) {
+fn every(verdicts: &[Option<bool>], of: usize, reason: &str) -> (Option<bool>, String) {
     let broken = verdicts.iter().filter(|v| **v == Some(false)).count();
     let held = verdicts.iter().filter(|v| **v == Some(true)).count();
     if broken > 0 {

@@ -28,6 +28,7 @@ fn judged(arm: &str, at_once: f64) -> Judged {
         (key, Amount::Is(value))
     };
     Judged {
+        disturbed: false,
         arm: arm.into(),
         metrics: [
             metric(Metric::AdmittedAtOnce, at_once),
@@ -103,7 +104,7 @@ fn each_published_metric_and_each_claim_has_a_row_with_what_was_measured() {
     });
     let part = &page.experiments[0];
     assert_eq!(part.state, State::Done);
-    assert_eq!((part.metrics.len(), page.verdicts()), (3, [4, 0, 0]));
+    assert_eq!((part.metrics.len(), page.verdicts(false)), (3, [4, 0, 0]));
     let cards = &part.metrics[1];
     assert_eq!(cards.metric.to_string(), "research.admitted_cards_at_once");
     assert_eq!(cards.measured, Some(Percentile::Secs(24.0)));
@@ -111,7 +112,7 @@ fn each_published_metric_and_each_claim_has_a_row_with_what_was_measured() {
     assert!(!text.contains("QUICK") && !text.contains("Not complete"));
     for words in [
         "fake machines of 8 cards: 50",
-        "4 claims hold, 0 do not, 0 were not judged.",
+        "From undisturbed runs 4 claims hold and 0 do not. 0 were not judged.",
         "- **yes**, memory-raw: a quota in memory admits all three at once",
         "In short: a quota counted in memory does not limit cards",
         "- session: runs/x-all/quota-unit",
@@ -127,7 +128,7 @@ fn an_arm_that_failed_takes_only_its_own_rows_and_says_why() {
     });
     let part = &page.experiments[0];
     assert_eq!(part.state, State::Failed);
-    assert_eq!(page.verdicts(), [3, 0, 1]);
+    assert_eq!(page.verdicts(false), [3, 0, 1]);
     assert_eq!(part.metrics[0].note, part.claims[0].reason);
     assert!(
         part.claims[0]
@@ -151,7 +152,7 @@ fn what_does_not_hold_is_said_and_what_disturbed_it_too() {
         Some(Outcome::Ended(Box::new(ended)))
     });
     assert_eq!(page.experiments[0].state, State::Disturbed);
-    assert_eq!(page.verdicts(), [1, 1, 2]);
+    assert_eq!(page.verdicts(false), [1, 1, 2]);
     let text = page.markdown();
     for words in [
         "- **NO**, cards: a quota that counts cards admits one at a time",
@@ -235,7 +236,7 @@ fn a_size_that_changes_nothing_of_a_team_leaves_its_metrics_comparable() {
     let row = &page.experiments[0].metrics[0];
     assert_eq!(row.measured, Some(Percentile::Secs(3.0)));
     assert_eq!(row.note, "", "the team does not scale");
-    assert_eq!(page.verdicts(), [4, 0, 0], "claims are about any size");
+    assert_eq!(page.verdicts(false), [4, 0, 0], "claims are about any size");
 }
 
 #[test]
@@ -253,7 +254,7 @@ fn a_run_that_lost_a_component_is_no_ground_for_a_verdict_and_the_page_says_why(
         Some(Outcome::Ended(Box::new(ended)))
     });
     let part = &page.experiments[0];
-    assert_eq!(page.verdicts(), [3, 0, 1]);
+    assert_eq!(page.verdicts(false), [3, 0, 1]);
     assert_eq!(part.runs, 3);
     assert_eq!(
         part.claims[0].reason,
@@ -279,7 +280,7 @@ fn at_another_compression_nothing_is_judged() {
         page.markdown()
             .contains("QUICK: timelines at another compression")
     );
-    let [yes, no, open] = page.verdicts();
+    let [yes, no, open] = page.verdicts(false);
     assert_eq!((yes, no), (0, 0));
     assert!(open > 0);
     let reasons: Vec<&str> = page.experiments[0]
