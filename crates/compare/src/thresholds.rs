@@ -49,7 +49,9 @@ impl Change {
     }
 }
 
-fn median(values: &[Amount]) -> Option<Amount> {
+/// The median, of an even number the lower of the two in the middle.
+#[must_use]
+pub fn median(values: &[Amount]) -> Option<Amount> {
     let mut values = values.to_vec();
     values.sort_by(Amount::order);
     values.get(values.len().checked_sub(1)? / 2).copied()

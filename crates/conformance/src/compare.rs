@@ -57,22 +57,23 @@ pub struct Difference {
 /// Compares two sides' plays of a scenario.
 #[must_use]
 pub fn judge(scenario: &str, judged: Judged, sides: [&[Observed]; 2]) -> Verdict {
-    let (differences, varies) = match judged {
-        Judged::Exactly => exactly(sides),
-        Judged::Loosely(_) => {
-            let [first, second] =
-                sides.map(|plays| plays.iter().map(Counted::of).collect::<Vec<_>>());
-            (loosely(&first, &second), vec![])
-        }
-    };
     let first = sides.map(|plays| plays.first().map(summary));
-    verdict(
-        scenario,
-        judged,
-        sides.map(<[Observed]>::len),
-        (differences, varies),
-        first,
-    )
+    match judged {
+        Judged::Exactly => Verdict {
+            first,
+            ..verdict(
+                scenario,
+                judged,
+                sides.map(<[Observed]>::len),
+                exactly(sides),
+            )
+        },
+        Judged::Loosely(_) => {
+            let counted: Vec<Counted> = sides[0].iter().map(Counted::of).collect();
+            let verdict = judge_counts(scenario, judged, &counted, sides[1]);
+            Verdict { first, ..verdict }
+        }
+    }
 }
 
 /// Compares recorded counts with plays.
@@ -85,14 +86,11 @@ pub fn judge_counts(
 ) -> Verdict {
     let counted: Vec<Counted> = played.iter().map(Counted::of).collect();
     let plays = [recorded.len(), played.len()];
-    let first = [None, played.first().map(summary)];
-    verdict(
-        scenario,
-        judged,
-        plays,
-        (loosely(recorded, &counted), vec![]),
-        first,
-    )
+    let found = (loosely(recorded, &counted), vec![]);
+    Verdict {
+        first: [None, played.first().map(summary)],
+        ..verdict(scenario, judged, plays, found)
+    }
 }
 
 fn verdict(
@@ -100,7 +98,6 @@ fn verdict(
     judged: Judged,
     plays: [usize; 2],
     (differences, varies): (Vec<Difference>, Vec<String>),
-    first: [Option<Summary>; 2],
 ) -> Verdict {
     Verdict {
         scenario: scenario.to_owned(),
@@ -112,15 +109,13 @@ fn verdict(
         equivalent: differences.is_empty() && plays.iter().all(|plays| *plays > 0),
         differences,
         varies,
-        first,
+        first: [None, None],
     }
 }
 
 fn summary(observed: &Observed) -> Summary {
-    let placed = observed
-        .pods
-        .values()
-        .filter(|pod| pod.outcome.starts_with("bound"));
+    let pods = observed.pods.values();
+    let placed = pods.filter(|pod| pod.outcome.starts_with("bound"));
     Summary {
         bound: placed.count(),
         pods: observed.pods.len(),
@@ -157,29 +152,18 @@ fn values(plays: &[Observed]) -> BTreeMap<String, BTreeSet<String>> {
     let flat: Vec<BTreeMap<String, String>> = plays.iter().map(flatten).collect();
     let places: BTreeSet<&String> = flat.iter().flat_map(BTreeMap::keys).collect();
     let of = |place: &String| {
-        let value = |play: &BTreeMap<String, String>| {
-            play.get(place)
-                .cloned()
-                .unwrap_or_else(|| ABSENT.to_owned())
-        };
-        flat.iter().map(value).collect()
+        let values = flat
+            .iter()
+            .map(|play| play.get(place).map_or(ABSENT, String::as_str));
+        (place.clone(), values.map(str::to_owned).collect())
     };
-    places
-        .into_iter()
-        .map(|place| (place.clone(), of(place)))
-        .collect()
+    places.into_iter().map(of).collect()
 }
 
 /// A play's values by path.
 fn flatten(observed: &Observed) -> BTreeMap<String, String> {
     fn walk(at: &str, value: &Value, into: &mut BTreeMap<String, String>) {
-        let below = |key: &str| {
-            if at.is_empty() {
-                key.to_owned()
-            } else {
-                format!("{at}/{key}")
-            }
-        };
+        let below = |key: &str| format!("{at}/{key}").trim_start_matches('/').to_owned();
         match value {
             Value::Object(map) => map
                 .iter()
@@ -189,21 +173,14 @@ fn flatten(observed: &Observed) -> BTreeMap<String, String> {
                     walk(&below(&(n + 1).to_string()), value, into);
                 }
             }
-            Value::String(text) => {
-                into.insert(at.to_owned(), text.clone());
-            }
-            other => {
-                into.insert(at.to_owned(), other.to_string());
-            }
+            Value::String(text) => drop(into.insert(at.to_owned(), text.clone())),
+            other => drop(into.insert(at.to_owned(), other.to_string())),
         }
     }
     let mut flat = BTreeMap::new();
     // A value of this type always becomes JSON: its keys are strings.
-    walk(
-        "",
-        &serde_json::to_value(observed).unwrap_or_default(),
-        &mut flat,
-    );
+    let value = serde_json::to_value(observed).unwrap_or_default();
+    walk("", &value, &mut flat);
     flat
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, ResourceQuota, ServiceAccount};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -110,8 +111,7 @@ impl Lab {
     /// The API server refuses it, or does not get it ready in time.
     pub async fn namespace(&self, name: &str) -> anyhow::Result<()> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let object = from(json!({ "metadata": { "name": name } }))?;
-        namespaces.create(&PostParams::default(), &object).await?;
+        create(&namespaces, json!({ "metadata": { "name": name } })).await?;
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), name);
         let ready = || async { anyhow::Ok(accounts.get_opt("default").await?.is_some()) };
         until("the namespace's service account", ready).await
@@ -123,30 +123,8 @@ impl Lab {
     /// The API server refuses it.
     pub async fn quota(&self, namespace: &str, hard: &Value) -> anyhow::Result<()> {
         let quotas: Api<ResourceQuota> = Api::namespaced(self.client.clone(), namespace);
-        let object = from(json!({ "metadata": { "name": "limits" }, "spec": { "hard": hard } }))?;
-        quotas.create(&PostParams::default(), &object).await?;
-        Ok(())
-    }
-
-    /// Creates a node.
-    ///
-    /// # Errors
-    /// The API server refuses it.
-    pub async fn create_node(&self, node: Value) -> anyhow::Result<()> {
-        self.nodes()
-            .create(&PostParams::default(), &from(node)?)
-            .await?;
-        Ok(())
-    }
-
-    /// Creates a pod.
-    ///
-    /// # Errors
-    /// The API server refuses it.
-    pub async fn create_pod(&self, namespace: &str, pod: Value) -> anyhow::Result<()> {
-        let api = self.pods(namespace);
-        api.create(&PostParams::default(), &from(pod)?).await?;
-        Ok(())
+        let object = json!({ "metadata": { "name": "limits" }, "spec": { "hard": hard } });
+        create(&quotas, object).await
     }
 
     /// Events of a namespace.
@@ -195,9 +173,17 @@ impl Lab {
     }
 }
 
-/// An object from its JSON.
-fn from<K: DeserializeOwned>(object: Value) -> anyhow::Result<K> {
-    serde_json::from_value(object).context("a scenario's object is malformed")
+/// Creates an object.
+///
+/// # Errors
+/// It is malformed, or the API server refuses it.
+pub async fn create<K>(api: &Api<K>, object: Value) -> anyhow::Result<()>
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned + Serialize,
+{
+    let object = serde_json::from_value(object).context("a scenario's object is malformed")?;
+    api.create(&PostParams::default(), &object).await?;
+    Ok(())
 }
 
 /// Treats "not found" as success.
@@ -271,11 +257,8 @@ impl Audit {
         let mut bytes = std::mem::take(&mut self.torn);
         file.read_to_end(&mut bytes)
             .context("reading the audit log")?;
-        let whole = bytes
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
-        self.torn = bytes.split_off(whole);
+        let end = bytes.iter().rposition(|byte| *byte == b'\n');
+        self.torn = bytes.split_off(end.map_or(0, |at| at + 1));
         self.calls
             .extend(bytes.split(|byte| *byte == b'\n').filter_map(parse_call));
         Ok(())

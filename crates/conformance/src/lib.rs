@@ -160,10 +160,8 @@ async fn once(order: &Order, repeat: u32, session: &mut Session) -> anyhow::Resu
 /// Fails if the control plane lost a component. An extender may end by itself, nothing else may.
 fn intact(lab: &Lab) -> anyhow::Result<()> {
     let exits = lab.cluster.exits();
-    match exits
-        .iter()
-        .find(|exit| exit.component != Component::Hami.name() && exit.cause != Cause::Stopped)
-    {
+    let mut lost = exits.iter().filter(|exit| exit.cause != Cause::Stopped);
+    match lost.find(|exit| exit.component != Component::Hami.name()) {
         None => Ok(()),
         Some(exit) => anyhow::bail!(
             "{} {}, so that outcomes mean nothing; its log is among the session's",
@@ -174,27 +172,12 @@ fn intact(lab: &Lab) -> anyhow::Result<()> {
 }
 
 fn conclude(order: &Order, session: &mut Session, complete: bool) {
-    let shown = |session: &Session, side: usize, scenario: &Scenario| -> Vec<Observed> {
-        let plays = session.plays.iter();
-        plays
-            .filter(|play| play.side == side && play.scenario == scenario.name)
-            .map(|play| play.played.observed.clone())
-            .collect()
-    };
     if session.sides.len() == 2 {
         let verdict = |scenario: &Scenario| {
-            let second = shown(session, 1, scenario);
-            match order
-                .against
-                .as_ref()
-                .map(|(_, recorded)| &recorded.scenarios)
-            {
-                None => judge(
-                    scenario.name,
-                    scenario.judged,
-                    [&shown(session, 0, scenario), &second],
-                ),
-                Some(known) => held_to(known.get(scenario.name), scenario, &second),
+            let [first, second] = [0, 1].map(|side| session.observed(side, scenario));
+            match &order.against {
+                None => judge(scenario.name, scenario.judged, [&first, &second]),
+                Some((_, known)) => held_to(known.scenarios.get(scenario.name), scenario, &second),
             }
         };
         session.verdicts = order.scenarios.iter().map(verdict).collect();
@@ -221,45 +204,41 @@ fn held_to(known: Option<&Outcome>, scenario: &Scenario, second: &[Observed]) ->
 
 /// How fast pods were bound: single pods by limit, and each burst by its mean.
 fn latencies(scenarios: &[Scenario], plays: &[PlayRecord]) -> Vec<Latency> {
-    let secs =
-        |side: usize, of: &dyn Fn(&Scenario) -> bool, take: &dyn Fn(&PlayRecord) -> Vec<f64>| {
-            let of_side = plays.iter().filter(|play| play.side == side);
-            let chosen =
-                of_side.filter(|play| scenarios.iter().any(|s| s.name == play.scenario && of(s)));
-            chosen.flat_map(take).collect::<Vec<f64>>()
-        };
     let mut all = Vec::new();
+    let mut class =
+        |name: &str, least, of: &dyn Fn(&Scenario) -> bool, take: fn(&PlayRecord) -> Vec<f64>| {
+            let chosen =
+                |play: &PlayRecord| scenarios.iter().any(|s| s.name == play.scenario && of(s));
+            let secs = |side| -> Vec<f64> {
+                let of_side = plays
+                    .iter()
+                    .filter(|play| play.side == side && chosen(play));
+                of_side.flat_map(take).collect()
+            };
+            all.extend(latency::compare(name, least, &secs(0), &secs(1)));
+        };
     let single = |limit| {
         move |s: &Scenario| s.judged == Judged::Exactly && s.limit == limit && !waits_on_purpose(s)
     };
-    let each = |play: &PlayRecord| play.played.bound_secs.values().copied().collect();
-    let raised = single(scenario::RAISED);
-    all.extend(latency::compare(
+    class(
         "single pods, raised limit",
         ENOUGH_PODS,
-        &secs(0, &raised, &each),
-        &secs(1, &raised, &each),
-    ));
+        &single(scenario::RAISED),
+        |play| play.played.bound_secs.values().copied().collect(),
+    );
     // At the default limit a play's second pod waits for the first one's calls, the third for both: its mean is one sample.
-    let default = single(scenario::HAMI_DEFAULT);
-    all.extend(latency::compare(
+    class(
         "single pods, HAMi's default limit, mean of a play's",
         ENOUGH_PLAYS,
-        &secs(0, &default, &mean),
-        &secs(1, &default, &mean),
-    ));
-    for burst in scenarios
+        &single(scenario::HAMI_DEFAULT),
+        mean,
+    );
+    let bursts = scenarios
         .iter()
-        .filter(|s| matches!(s.steps.as_slice(), [Step::Burst(_)]))
-    {
-        let of = |s: &Scenario| s.name == burst.name;
-        let class = format!("{}, mean of its pods", burst.name);
-        all.extend(latency::compare(
-            &class,
-            ENOUGH_BURSTS,
-            &secs(0, &of, &mean),
-            &secs(1, &of, &mean),
-        ));
+        .filter(|s| matches!(s.steps[..], [Step::Burst(_)]));
+    for burst in bursts {
+        let name = format!("{}, mean of its pods", burst.name);
+        class(&name, ENOUGH_BURSTS, &|s| s.name == burst.name, mean);
     }
     all
 }
@@ -283,11 +262,7 @@ fn waits_on_purpose(scenario: &Scenario) -> bool {
 #[must_use]
 pub fn recorded(order: &Order, session: &Session, side: usize) -> Recorded {
     let outcome = |scenario: &Scenario| {
-        let plays = session.plays.iter();
-        let shown: Vec<Observed> = plays
-            .filter(|play| play.side == side && play.scenario == scenario.name)
-            .map(|play| play.played.observed.clone())
-            .collect();
+        let shown = session.observed(side, scenario);
         (
             scenario.name.to_owned(),
             Outcome::of(scenario.judged, &shown),

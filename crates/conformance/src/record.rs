@@ -2,7 +2,6 @@
 //! be compared on any host.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -16,6 +15,7 @@ use super::play::Played;
 use super::scenario::{Judged, Scenario};
 use host::text_file;
 use plan::HamiSource;
+use results::run_folder::replace;
 
 /// Version of both files' format.
 pub const SCHEMA: u32 = 1;
@@ -60,21 +60,6 @@ impl Outcome {
                 Self::Exactly(seen)
             }
         }
-    }
-
-    /// How many plays, or different outcomes, it has.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Exactly(list) => list.len(),
-            Self::Loosely(list) => list.len(),
-        }
-    }
-
-    /// Whether it is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -147,6 +132,15 @@ pub struct Session {
     pub equivalent: Option<bool>,
 }
 
+impl Session {
+    /// What a side did in a scenario, play by play.
+    pub(crate) fn observed(&self, side: usize, scenario: &Scenario) -> Vec<Observed> {
+        let own = |play: &&PlayRecord| play.side == side && play.scenario == scenario.name;
+        let plays = self.plays.iter().filter(own);
+        plays.map(|play| play.played.observed.clone()).collect()
+    }
+}
+
 /// One play.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlayRecord {
@@ -166,12 +160,8 @@ pub struct PlayRecord {
 /// # Errors
 /// The file cannot be written.
 pub fn write(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
-    let mut text = serde_json::to_string_pretty(value)?;
-    text.push('\n');
-    let new = path.with_extension("json.new");
-    fs::write(&new, text)
-        .and_then(|()| fs::rename(&new, path))
-        .with_context(|| format!("can't write {}", path.display()))
+    let text = serde_json::to_string_pretty(value)? + "\n";
+    replace(path, text.as_bytes()).with_context(|| format!("can't write {}", path.display()))
 }
 
 #[cfg(test)]
@@ -181,8 +171,10 @@ mod tests {
     #[test]
     fn equal_plays_are_written_once_and_loose_ones_as_counts() {
         let plays = [Observed::default(), Observed::default()];
-        assert_eq!(Outcome::of(Judged::Exactly, &plays).len(), 1);
-        assert_eq!(Outcome::of(Judged::Loosely("chance"), &plays).len(), 2);
+        let [exactly, loosely] =
+            [Judged::Exactly, Judged::Loosely("chance")].map(|judged| Outcome::of(judged, &plays));
+        assert!(matches!(exactly, Outcome::Exactly(seen) if seen.len() == 1));
+        assert!(matches!(loosely, Outcome::Loosely(counts) if counts.len() == 2));
     }
 
     #[test]
@@ -195,7 +187,7 @@ mod tests {
                 .to_string()
                 .contains("x.json")
         );
-        fs::write(&path, "{}").unwrap();
+        std::fs::write(&path, "{}").unwrap();
         assert!(
             Recorded::read(&path)
                 .unwrap_err()

@@ -41,9 +41,9 @@ pub struct Asked {
     pub answer: Option<Value>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Book {
-    target: Option<kube_target::Target>,
+    target: Option<kube::Client>,
     asked: Vec<Asked>,
     /// Attempts left, by pod. A pod without an entry has none.
     tries: HashMap<String, u32>,
@@ -54,13 +54,13 @@ struct Book {
 }
 
 /// A running tap. It ends with the runtime.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Tap {
     port: u16,
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     book: Mutex<Book>,
     released: Notify,
@@ -72,36 +72,21 @@ impl Shared {
     }
 }
 
-/// A client with a readable `Debug`.
-mod kube_target {
-    use kube::client::Body;
-
-    #[derive(Clone)]
-    pub struct Target(pub kube::Client);
-
-    impl std::fmt::Debug for Target {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("Target")
-        }
-    }
-
-    impl Target {
-        /// Passes on a question, unchanged.
-        pub async fn ask(&self, path: &str, body: Vec<u8>) -> Result<(u16, Vec<u8>), String> {
-            let request = http::Request::post(path)
-                .header(http::header::CONTENT_TYPE, "application/json")
-                .body(Body::from(body))
-                .map_err(|error| error.to_string())?;
-            let response = self
-                .0
-                .send(request)
-                .await
-                .map_err(|error| error.to_string())?;
-            let status = response.status().as_u16();
-            let bytes = response.into_body().collect_bytes().await;
-            Ok((status, bytes.map_err(|error| error.to_string())?.to_vec()))
-        }
-    }
+/// Passes a question on. Returns the answer's status and body.
+async fn pass_on(
+    target: &kube::Client,
+    path: &str,
+    body: Vec<u8>,
+) -> Result<(u16, Vec<u8>), String> {
+    let request = http::Request::post(path)
+        .header(http::header::CONTENT_TYPE, "application/json")
+        .body(kube::client::Body::from(body))
+        .map_err(|error| error.to_string())?;
+    let response = target.send(request).await;
+    let response = response.map_err(|error| error.to_string())?;
+    let status = response.status().as_u16();
+    let bytes = response.into_body().collect_bytes().await;
+    Ok((status, bytes.map_err(|error| error.to_string())?.to_vec()))
 }
 
 impl Tap {
@@ -137,9 +122,8 @@ impl Tap {
         let mut config = kube::Config::new(format!("http://127.0.0.1:{port}").parse()?);
         config.proxy_url = None;
         config.default_retry = false;
-        let target = kube_target::Target(kube::Client::try_from(config)?);
         *self.shared.book() = Book {
-            target: Some(target),
+            target: Some(kube::Client::try_from(config)?),
             ..Book::default()
         };
         Ok(())
@@ -218,13 +202,13 @@ async fn ask(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let Some(target) = target else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
-    let (status, answer) = match target.ask(&path, body.to_vec()).await {
-        Ok((status, bytes)) => (status, bytes),
+    let (status, answer) = match pass_on(&target, &path, body.to_vec()).await {
+        Ok(answer) => answer,
         Err(error) => (502, json!({ "Error": error }).to_string().into_bytes()),
     };
     let said = serde_json::from_slice(&answer)
         .unwrap_or_else(|_| json!({ "Error": format!("status {status}") }));
-    // A late answer must not land in the book of a later play.
+    // A late answer must not come into the book of a later play.
     if let Some(asked) = shared.book().asked.get_mut(number)
         && asked.pod == pod
     {

@@ -2,11 +2,9 @@ use super::*;
 
 async fn post(port: u16, path: &str, body: Value) -> Value {
     let config = kube::Config::new(format!("http://127.0.0.1:{port}").parse().unwrap());
-    let target = kube_target::Target(kube::Client::try_from(config).unwrap());
-    let (_, bytes) = target
-        .ask(path, body.to_string().into_bytes())
-        .await
-        .unwrap();
+    let target = kube::Client::try_from(config).unwrap();
+    let body = body.to_string().into_bytes();
+    let (_, bytes) = pass_on(&target, path, body).await.unwrap();
     serde_json::from_slice(&bytes).unwrap()
 }
 

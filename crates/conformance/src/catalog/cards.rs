@@ -25,65 +25,60 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         scenario(
             "card-types",
             "use-gputype and nouse-gputype: one, several, any case, none that exists, blank",
-            vec![mixed("a")],
-            vec![Step::Submit(vec![
-                tenth("u1").note(USE_TYPE, "A100"),
-                tenth("u2").note(USE_TYPE, "a100, 4090"),
-                tenth("u3").note(USE_TYPE, "H100"),
-                tenth("u4").note(USE_TYPE, ""),
-                tenth("n1").note(NO_TYPE, "A100"),
-                tenth("n2").note(NO_TYPE, "geforce,A100"),
-                tenth("n3").note(NO_TYPE, ""),
-                tenth("b1")
-                    .note(USE_TYPE, "NVIDIA")
-                    .note(NO_TYPE, "GeForce"),
-                whole("w3", 3).note(USE_TYPE, "A100"),
-            ])],
-        ),
+        )
+        .on([mixed("a")])
+        .submit([
+            tenth("u1").note(USE_TYPE, "A100"),
+            tenth("u2").note(USE_TYPE, "a100, 4090"),
+            tenth("u3").note(USE_TYPE, "H100"),
+            tenth("u4").note(USE_TYPE, ""),
+            tenth("n1").note(NO_TYPE, "A100"),
+            tenth("n2").note(NO_TYPE, "geforce,A100"),
+            tenth("n3").note(NO_TYPE, ""),
+            tenth("b1")
+                .note(USE_TYPE, "NVIDIA")
+                .note(NO_TYPE, "GeForce"),
+            whole("w3", 3).note(USE_TYPE, "A100"),
+        ]),
         scenario(
             "card-uuids",
             "use-gpuuuid and nouse-gpuuuid: one, several, none that exists, both",
-            vec![small_node("a", 4)],
-            vec![Step::Submit(vec![
-                tenth("u1").note(USE_UUID, "GPU-@a-2"),
-                tenth("u2").note(USE_UUID, "GPU-@a-0, GPU-@a-1"),
-                tenth("u3").note(USE_UUID, "GPU-nowhere"),
-                tenth("u4").note(USE_UUID, "gpu-@a-0"),
-                tenth("n1").note(NO_UUID, "GPU-@a-3,GPU-@a-1"),
-                tenth("n2").note(NO_UUID, "GPU-@a-0,GPU-@a-1,GPU-@a-2,GPU-@a-3"),
-                tenth("b1")
-                    .note(USE_UUID, "GPU-@a-3")
-                    .note(NO_UUID, "GPU-@a-3"),
-                whole("w2", 2).note(USE_UUID, "GPU-@a-1"),
-            ])],
-        ),
-        scenario(
-            "card-modes",
-            "the sharing mode a pod insists on",
-            vec![small_node("a", 2).with(1..2, "mode", &json!("mps"))],
-            vec![Step::Submit(vec![
+        )
+        .on([small_node("a", 4)])
+        .submit([
+            tenth("u1").note(USE_UUID, "GPU-@a-2"),
+            tenth("u2").note(USE_UUID, "GPU-@a-0, GPU-@a-1"),
+            tenth("u3").note(USE_UUID, "GPU-nowhere"),
+            tenth("u4").note(USE_UUID, "gpu-@a-0"),
+            tenth("n1").note(NO_UUID, "GPU-@a-3,GPU-@a-1"),
+            tenth("n2").note(NO_UUID, "GPU-@a-0,GPU-@a-1,GPU-@a-2,GPU-@a-3"),
+            tenth("b1")
+                .note(USE_UUID, "GPU-@a-3")
+                .note(NO_UUID, "GPU-@a-3"),
+            whole("w2", 2).note(USE_UUID, "GPU-@a-1"),
+        ]),
+        scenario("card-modes", "the sharing mode a pod insists on")
+            .on([small_node("a", 2).with(1..2, "mode", &json!("mps"))])
+            .submit([
                 tenth("m1").note("nvidia.com/vgpu-mode", "mps"),
                 tenth("m2").note("nvidia.com/vgpu-mode", "hami-core"),
                 tenth("m3").note("nvidia.com/vgpu-mode", "mig"),
                 tenth("m4").note("nvidia.com/vgpu-mode", ""),
-            ])],
-        ),
+            ]),
         scenario(
             "unhealthy-cards",
             "three of four cards are unhealthy; then they are well",
-            vec![sick],
-            vec![
-                Step::Submit(vec![whole("w1", 1), whole("w2", 2)]),
-                Step::PatchNode("a", register(&cards("a", 4))),
-                Step::Register,
-                Step::Retry("w2", 1),
-            ],
-        ),
-        scenario(
-            "card-falls-sick",
-            "a card in use becomes unhealthy",
-            vec![small_node("a", 2)],
-            vec![
+        )
+        .on([sick])
+        .then([
+            Step::Submit(vec![whole("w1", 1), whole("w2", 2)]),
+            Step::PatchNode("a", register(&cards("a", 4))),
+            Step::Register,
+            Step::Retry("w2", 1),
+        ]),
+        scenario("card-falls-sick", "a card in use becomes unhealthy")
+            .on([small_node("a", 2)])
+            .then([
                 Step::Submit(vec![tenth("t1")]),
                 Step::PatchNode(
                     "a",
@@ -91,22 +86,15 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 ),
                 Step::Register,
                 Step::Submit(vec![tenth("t2")]),
-            ],
-        ),
-        scenario(
-            "cordoned-cards",
-            "cards that take no new pods",
-            vec![
+            ]),
+        scenario("cordoned-cards", "cards that take no new pods")
+            .on([
                 node("a").note("hami.io/device-cordon", "GPU-@a-7, GPU-@a-6"),
                 small_node("b", 1).note("hami.io/device-cordon", "GPU-@b-0"),
-            ],
-            vec![Step::Submit(vec![whole("w1", 1), whole("w8", 8)])],
-        ),
-        scenario(
-            "cards-without-health",
-            "a report without the field health",
-            vec![small_node("a", 1).with(0..1, "health", &json!(null))],
-            vec![Step::Submit(vec![tenth("t1")])],
-        ),
+            ])
+            .submit([whole("w1", 1), whole("w8", 8)]),
+        scenario("cards-without-health", "a report without the field health")
+            .on([small_node("a", 1).with(0..1, "health", &json!(null))])
+            .submit([tenth("t1")]),
     ]
 }

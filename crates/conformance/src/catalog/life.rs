@@ -27,34 +27,20 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     );
     let unlocked = annotations("hami.io/mutex.lock", &json!(null));
     vec![
-        scenario(
-            "restart",
-            "reservations are restored after a restart",
-            two(),
-            vec![
+        scenario("restart", "reservations are restored after a restart").on(two()).then([
                 Step::Submit(vec![whole("w1", 1), tenth("t1")]),
                 Step::Restart,
                 Step::Submit(vec![whole("w2", 1), tenth("t2"), tenth("t3")]),
                 Step::Delete("w1"),
                 Step::Retry("w2", 1),
-            ],
-        ),
-        scenario(
-            "restart-undecided",
-            "a pod waits over a restart",
-            one(),
-            vec![
+            ]),
+        scenario("restart-undecided", "a pod waits over a restart").on(one()).then([
                 Step::Submit(vec![whole("w1", 1), whole("w2", 1)]),
                 Step::Restart,
                 Step::Delete("w1"),
                 Step::Retry("w2", 1),
-            ],
-        ),
-        scenario(
-            "restart-unbound",
-            "a pod whose bind failed still holds its cards after a restart",
-            one(),
-            vec![
+            ]),
+        scenario("restart-unbound", "a pod whose bind failed still holds its cards after a restart").on(one()).then([
                 Step::Submit(vec![whole("holder", 1).unscheduled()]),
                 Step::PatchNode("a", locked),
                 Step::Submit(vec![whole("w1", 1)]),
@@ -63,13 +49,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 Step::Submit(vec![tenth("t1")]),
                 Step::Delete("w1"),
                 Step::Retry("t1", 1),
-            ],
-        ),
-        scenario(
-            "restart-torn-annotations",
-            "pods with annotations that cannot be read, or name cards or machines that are not there",
-            two(),
-            vec![
+            ]),
+        scenario("restart-torn-annotations", "pods with annotations that cannot be read, or name cards or machines that are not there").on(two()).then([
                 Step::Submit(vec![
                     annotated("x1", "GPU-@a-0,NVIDIA,lots,0:;"),
                     annotated("x2", "GPU-@a-0,NVIDIA:;"),
@@ -81,13 +62,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 ]),
                 Step::Restart,
                 Step::Submit(vec![whole("w1", 1), whole("w2", 1)]),
-            ],
-        ),
-        scenario(
-            "foreign-annotations",
-            "pods that come with annotations, or get them later",
-            two(),
-            vec![
+            ]),
+        scenario("foreign-annotations", "pods that come with annotations, or get them later").on(two()).then([
                 Step::Submit(vec![
                     annotated("x1", "GPU-@a-1,NVIDIA,1000,0:;"),
                     whole("x2", 1).unscheduled(),
@@ -102,25 +78,15 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 Step::Delete("x2"),
                 Step::Delete("t1"),
                 Step::Retry("w1", 1),
-            ],
-        ),
-        scenario(
-            "own-annotations",
-            "a pod submitted with HAMi's annotations on it already",
-            two(),
-            vec![Step::Submit(vec![
+            ]),
+        scenario("own-annotations", "a pod submitted with HAMi's annotations on it already").on(two()).submit([
                 tenth("t1")
                     .note(NODE, "nowhere")
                     .note(ALLOCATED, "GPU-@a-0,NVIDIA,24564,0:;"),
                 whole("w1", 1),
                 whole("w2", 1),
-            ])],
-        ),
-        scenario(
-            "pod-ends",
-            "cards are free again when a pod succeeds, fails, is deleted",
-            one(),
-            vec![
+            ]),
+        scenario("pod-ends", "cards are free again when a pod succeeds, fails, is deleted").on(one()).then([
                 Step::Submit(vec![
                     whole("w1", 1),
                     whole("w2", 1),
@@ -133,18 +99,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 Step::Retry("w3", 1),
                 Step::Delete("w3"),
                 Step::Retry("w4", 1),
-            ],
-        ),
-        scenario(
-            "refused-then-smaller",
-            "a pod that was refused holds nothing",
-            one(),
-            vec![Step::Submit(vec![
+            ]),
+        scenario("refused-then-smaller", "a pod that was refused holds nothing").on(one()).submit([
                 tenth("t1"),
                 whole("w1", 1),
                 whole("w2", 2),
                 tenth("t2"),
-            ])],
-        ),
+            ]),
     ]
 }

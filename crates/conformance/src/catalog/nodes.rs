@@ -30,32 +30,32 @@ fn registration() -> Vec<Scenario> {
         scenario(
             "registration",
             "machines created without handshakes: the calls at start",
-            three()
-                .into_iter()
-                .map(super::super::scenario::Node::unstamped)
-                .collect(),
-            vec![Step::Submit(vec![tenth("t1")])],
         )
+        .on(three()
+            .into_iter()
+            .map(super::super::scenario::Node::unstamped)
+            .collect())
+        .submit([tenth("t1")])
         .alike(),
         scenario(
             "registration-stamped",
             "machines created with handshakes: no calls at start",
-            three(),
-            vec![Step::Register, Step::Submit(vec![tenth("t1")])],
         )
+        .on(three())
+        .then([Step::Register, Step::Submit(vec![tenth("t1")])])
         .alike(),
         scenario(
             "unregistered",
             "machines without a report, with an empty, a torn and an old one",
-            vec![
-                node("a").extra(annotations(REGISTER, &Value::Null)),
-                node("b").note(REGISTER, "[]"),
-                node("c").note(REGISTER, "[{\"id\": "),
-                node("d").note(REGISTER, "GPU-@d-0,10,24564,100,NVIDIA-X,0,true:"),
-                small_node("e", 1),
-            ],
-            vec![Step::Submit(vec![whole("w1", 1), whole("w2", 1)])],
-        ),
+        )
+        .on([
+            node("a").extra(annotations(REGISTER, &Value::Null)),
+            node("b").note(REGISTER, "[]"),
+            node("c").note(REGISTER, "[{\"id\": "),
+            node("d").note(REGISTER, "GPU-@d-0,10,24564,100,NVIDIA-X,0,true:"),
+            small_node("e", 1),
+        ])
+        .submit([whole("w1", 1), whole("w2", 1)]),
     ]
 }
 
@@ -64,11 +64,7 @@ fn changes() -> Vec<Scenario> {
     let two = || vec![small_node("a", 1), small_node("b", 1)];
     let on = |name, node: &str| whole(name, 1).on("kubernetes.io/hostname", node);
     vec![
-        scenario(
-            "node-lost",
-            "a machine goes with its pods; pods go elsewhere; it comes back",
-            two(),
-            vec![
+        scenario("node-lost", "a machine goes with its pods; pods go elsewhere; it comes back").on(two()).then([
                 Step::Submit(vec![on("w1", "@a")]),
                 Step::DropNode("a"),
                 Step::Register,
@@ -77,24 +73,14 @@ fn changes() -> Vec<Scenario> {
                 Step::AddNode(small_node("a", 1)),
                 Step::Register,
                 Step::Retry("w3", 1),
-            ],
-        ),
-        scenario(
-            "node-cordoned",
-            "a cordoned machine is not offered",
-            two(),
-            vec![
+            ]),
+        scenario("node-cordoned", "a cordoned machine is not offered").on(two()).then([
                 Step::PatchNode("a", json!({ "spec": { "unschedulable": true } })),
                 Step::Submit(vec![whole("w1", 1), whole("w2", 1)]),
                 Step::PatchNode("a", json!({ "spec": { "unschedulable": null } })),
                 Step::Retry("w2", 1),
-            ],
-        ),
-        scenario(
-            "node-label",
-            "a machine loses the label that a pod wants; then all do",
-            two(),
-            vec![
+            ]),
+        scenario("node-label", "a machine loses the label that a pod wants; then all do").on(two()).then([
                 Step::PatchNode("a", json!({ "metadata": { "labels": { "gpu": "off" } } })),
                 Step::Register,
                 Step::Submit(vec![
@@ -103,13 +89,8 @@ fn changes() -> Vec<Scenario> {
                 ]),
                 Step::PatchNode("b", json!({ "metadata": { "labels": { "gpu": null } } })),
                 Step::Submit(vec![tenth("t3").on("gpu", "on")]),
-            ],
-        ),
-        scenario(
-            "report-fewer-cards",
-            "a machine reports fewer cards, with and without fewer shares",
-            vec![small_node("a", 4)],
-            vec![
+            ]),
+        scenario("report-fewer-cards", "a machine reports fewer cards, with and without fewer shares").on([small_node("a", 4)]).then([
                 Step::Submit(vec![tenth("t1")]),
                 Step::PatchNode("a", report(&cards("a", 3))),
                 Step::Register,
@@ -117,13 +98,8 @@ fn changes() -> Vec<Scenario> {
                 Step::PatchNode("a", report_with_shares(&cards("a", 2), 20)),
                 Step::Register,
                 Step::Submit(vec![whole("w2", 2), whole("w4", 4)]),
-            ],
-        ),
-        scenario(
-            "report-more-memory",
-            "a machine reports other memory",
-            vec![small_node("a", 1)],
-            vec![
+            ]),
+        scenario("report-more-memory", "a machine reports other memory").on([small_node("a", 1)]).then([
                 Step::Submit(vec![tenth("t1")]),
                 Step::PatchNode(
                     "a",
@@ -135,13 +111,8 @@ fn changes() -> Vec<Scenario> {
                 ),
                 Step::Register,
                 Step::Submit(vec![whole("w1", 1), tenth("t2")]),
-            ],
-        ),
-        scenario(
-            "report-torn",
-            "a machine's report becomes unreadable: what was known stays",
-            vec![small_node("a", 2)],
-            vec![
+            ]),
+        scenario("report-torn", "a machine's report becomes unreadable: what was known stays").on([small_node("a", 2)]).then([
                 Step::PatchNode("a", annotations(REGISTER, &json!("[{"))),
                 Step::Register,
                 Step::Submit(vec![whole("w1", 1)]),
@@ -151,13 +122,8 @@ fn changes() -> Vec<Scenario> {
                 Step::PatchNode("a", annotations(REGISTER, &Value::Null)),
                 Step::Register,
                 Step::Submit(vec![tenth("t3")]),
-            ],
-        ),
-        scenario(
-            "shares-gone",
-            "a machine has no shares left among its resources: its cards are taken out",
-            vec![small_node("a", 1)],
-            vec![
+            ]),
+        scenario("shares-gone", "a machine has no shares left among its resources: its cards are taken out").on([small_node("a", 1)]).then([
                 Step::PatchNode(
                     "a",
                     json!({ "status": {
@@ -168,18 +134,12 @@ fn changes() -> Vec<Scenario> {
                 Step::PatchNode("a", report_with_shares(&cards("a", 1), 10)),
                 Step::Register,
                 Step::Retry("t1", 1),
-            ],
-        ),
-        scenario(
-            "node-added",
-            "a machine comes while a pod waits for one",
-            vec![small_node("a", 1)],
-            vec![
+            ]),
+        scenario("node-added", "a machine comes while a pod waits for one").on([small_node("a", 1)]).then([
                 Step::Submit(vec![whole("w1", 1), whole("w2", 1)]),
                 Step::AddNode(small_node("b", 1)),
                 Step::Register,
                 Step::Retry("w2", 1),
-            ],
-        ),
+            ]),
     ]
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::scenario::{
-    HAMI_DEFAULT, Pod, RAISED, Scenario, Step, asks, node, scenario, small_node, tenth, whole,
+    HAMI_DEFAULT, Pod, Scenario, Step, asks, node, scenario, small_node, tenth, whole,
 };
 use plan::Policy::{Binpack, Spread};
 
@@ -17,43 +17,24 @@ const RACE: &str = "pods are decided on side by side, and which one finds a lock
 pub(super) fn scenarios() -> Vec<Scenario> {
     let three = || vec![node("a"), node("b"), node("c")];
     let mut all = Vec::new();
-    for (names, node_policy, gpu_policy) in [
-        (
-            ["spread-spread", "spread-spread-hami-default"],
-            Spread,
-            Spread,
-        ),
-        (
-            ["spread-binpack", "spread-binpack-hami-default"],
-            Spread,
-            Binpack,
-        ),
-        (
-            ["binpack-spread", "binpack-spread-hami-default"],
-            Binpack,
-            Spread,
-        ),
-        (
-            ["binpack-binpack", "binpack-binpack-hami-default"],
-            Binpack,
-            Binpack,
-        ),
-    ] {
+    let names = [
+        ("spread-spread", "spread-spread-hami-default"),
+        ("spread-binpack", "spread-binpack-hami-default"),
+        ("binpack-spread", "binpack-spread-hami-default"),
+        ("binpack-binpack", "binpack-binpack-hami-default"),
+    ];
+    let pairs = [Spread, Binpack].map(|node| [Spread, Binpack].map(|gpu| (node, gpu)));
+    for ((full, slow), (node_policy, gpu_policy)) in
+        names.into_iter().zip(pairs.into_iter().flatten())
+    {
         let about = "node policy, card policy; tenths, whole cards, halves, a whole machine";
-        let full = scenario(names[0], about, three(), vec![Step::Submit(mix())]);
+        let full = scenario(full, about).on(three()).submit(mix());
         all.push(full.policies(node_policy, gpu_policy).alike());
-        let few = vec![whole("w1", 1), tenth("t1"), tenth("t2")];
-        let slow = scenario(
-            names[1],
-            "the same at 5 calls per second",
-            three(),
-            vec![Step::Submit(few)],
-        );
-        all.push(
-            slow.policies(node_policy, gpu_policy)
-                .alike()
-                .limit(HAMI_DEFAULT),
-        );
+        let slow = scenario(slow, "the same at 5 calls per second")
+            .on(three())
+            .submit([whole("w1", 1), tenth("t1"), tenth("t2")])
+            .policies(node_policy, gpu_policy);
+        all.push(slow.alike().limit(HAMI_DEFAULT));
     }
     all.extend(per_pod());
     all.extend(bursts());
@@ -75,15 +56,13 @@ fn mix() -> Vec<Pod> {
 }
 
 fn per_pod() -> Vec<Scenario> {
-    let start = || vec![whole("w1", 1), tenth("t1")];
-    let with = |more: Vec<Pod>| Step::Submit([start(), more].concat());
+    let start = || [whole("w1", 1), tenth("t1")];
     let two = || vec![node("a"), node("b")];
     vec![
-        scenario(
-            "pod-policies",
-            "a pod's own policies outrank the process's",
-            two(),
-            vec![with(vec![
+        scenario("pod-policies", "a pod's own policies outrank the process's")
+            .on(two())
+            .submit(start())
+            .submit([
                 tenth("b1").note(NODE_POLICY, "binpack"),
                 tenth("b2").note(GPU_POLICY, "binpack"),
                 tenth("b3")
@@ -92,78 +71,76 @@ fn per_pod() -> Vec<Scenario> {
                 tenth("s1")
                     .note(NODE_POLICY, "spread")
                     .note(GPU_POLICY, "spread"),
-            ])],
-        )
-        .alike(),
+            ])
+            .alike(),
         scenario(
             "unknown-policies",
             "a policy that is none: binpack for nodes, spread for cards",
-            two(),
-            vec![with(vec![
-                tenth("u1").note(NODE_POLICY, "random"),
-                tenth("u2").note(NODE_POLICY, ""),
-                tenth("u3").note(NODE_POLICY, "Spread"),
-                tenth("u4").note(GPU_POLICY, "random"),
-                tenth("u5").note(GPU_POLICY, ""),
-            ])],
         )
+        .on(two())
+        .submit(start())
+        .submit([
+            tenth("u1").note(NODE_POLICY, "random"),
+            tenth("u2").note(NODE_POLICY, ""),
+            tenth("u3").note(NODE_POLICY, "Spread"),
+            tenth("u4").note(GPU_POLICY, "random"),
+            tenth("u5").note(GPU_POLICY, ""),
+        ])
         .policies(Spread, Binpack)
         .alike(),
         scenario(
             "card-policies",
             "mutex, numa, topology-aware and lists of card policies",
-            vec![node("a")],
-            vec![with(vec![
-                tenth("x1").note(GPU_POLICY, "mutex"),
-                tenth("x2").note(GPU_POLICY, "binpack,mutex"),
-                tenth("n1").note(GPU_POLICY, "numa"),
-                tenth("n2").note(GPU_POLICY, "numa,binpack"),
-                whole("o1", 2).note(GPU_POLICY, "topology-aware"),
-                whole("o2", 1).note(GPU_POLICY, "topology-aware"),
-                whole("x3", 4).note(GPU_POLICY, "mutex"),
-            ])],
-        ),
+        )
+        .on([node("a")])
+        .submit(start())
+        .submit([
+            tenth("x1").note(GPU_POLICY, "mutex"),
+            tenth("x2").note(GPU_POLICY, "binpack,mutex"),
+            tenth("n1").note(GPU_POLICY, "numa"),
+            tenth("n2").note(GPU_POLICY, "numa,binpack"),
+            whole("o1", 2).note(GPU_POLICY, "topology-aware"),
+            whole("o2", 1).note(GPU_POLICY, "topology-aware"),
+            whole("x3", 4).note(GPU_POLICY, "mutex"),
+        ]),
         scenario(
             "numa-bind",
             "all cards of a container on one NUMA node, or none",
-            vec![node("a")],
-            vec![Step::Submit(vec![
-                whole("w1", 1),
-                whole("n1", 4).note("nvidia.com/numa-bind", "true"),
-                whole("n2", 4).note("nvidia.com/numa-bind", "true"),
-                whole("n3", 2).note("nvidia.com/numa-bind", "1"),
-                tenth("n4").note("nvidia.com/numa-bind", "maybe"),
-            ])],
-        ),
-        scenario(
-            "topology",
-            "cards chosen by the links between them",
-            vec![small_node("a", 4).note("hami.io/node-nvidia-score", &links())],
-            vec![Step::Submit(vec![
+        )
+        .on([node("a")])
+        .submit([
+            whole("w1", 1),
+            whole("n1", 4).note("nvidia.com/numa-bind", "true"),
+            whole("n2", 4).note("nvidia.com/numa-bind", "true"),
+            whole("n3", 2).note("nvidia.com/numa-bind", "1"),
+            tenth("n4").note("nvidia.com/numa-bind", "maybe"),
+        ]),
+        scenario("topology", "cards chosen by the links between them")
+            .on([small_node("a", 4).note("hami.io/node-nvidia-score", &links())])
+            .submit([
                 asks("o1", &[("gpu", 2), ("gpumem", 100)]).note(GPU_POLICY, "topology-aware"),
                 asks("o2", &[("gpu", 1), ("gpumem", 100)]).note(GPU_POLICY, "topology-aware"),
                 asks("o3", &[("gpu", 3), ("gpumem", 100)]).note(GPU_POLICY, "topology-aware"),
-            ])],
-        ),
+            ]),
         scenario(
             "scoring-weights",
             "a pod's own weights, and weights that are none",
-            vec![node("a")],
-            vec![Step::Submit(vec![
-                asks("m1", &[("gpu", 1), ("gpumem", 20_000)]),
-                asks("c1", &[("gpu", 1), ("gpumem", 10), ("gpucores", 90)]),
-                tenth("g1")
-                    .note(WEIGHTS, "slot=0,core=0,memory=1")
-                    .note(GPU_POLICY, "binpack"),
-                tenth("g2")
-                    .note(WEIGHTS, "slot=0,core=1,memory=0")
-                    .note(GPU_POLICY, "binpack"),
-                tenth("b1").note(WEIGHTS, "slot=0,core=0,memory=0"),
-                tenth("b2").note(WEIGHTS, "slot=1,core=1"),
-                tenth("b3").note(WEIGHTS, "heavy"),
-                tenth("b4").note(WEIGHTS, "slot=-1,core=1,memory=1"),
-            ])],
-        ),
+        )
+        .on([node("a")])
+        .submit([
+            asks("m1", &[("gpu", 1), ("gpumem", 20_000)]),
+            asks("c1", &[("gpu", 1), ("gpumem", 10), ("gpucores", 90)]),
+            tenth("g1")
+                .note(WEIGHTS, "slot=0,core=0,memory=1")
+                .note(GPU_POLICY, "binpack"),
+            tenth("g2")
+                .note(WEIGHTS, "slot=0,core=1,memory=0")
+                .note(GPU_POLICY, "binpack"),
+            tenth("b1").note(WEIGHTS, "slot=0,core=0,memory=0"),
+            tenth("b2").note(WEIGHTS, "slot=1,core=1"),
+            tenth("b3").note(WEIGHTS, "heavy"),
+            tenth("b4").note(WEIGHTS, "slot=-1,core=1,memory=1"),
+        ]),
     ]
 }
 
@@ -192,41 +169,33 @@ fn bursts() -> Vec<Scenario> {
         NAMES.iter().take(count).enumerate().map(pod).collect()
     };
     let nodes = || vec![node("a"), node("b"), node("c"), node("d")];
-    let burst = |name, about, policy, limit, count| {
-        scenario(name, about, nodes(), vec![Step::Burst(pods(count))])
-            .policies(policy, Spread)
-            .limit(limit)
+    let burst = |name, about, count| {
+        scenario(name, about)
+            .on(nodes())
+            .then([Step::Burst(pods(count))])
             .alike()
             .loosely(RACE)
     };
     vec![
-        burst(
-            "burst-spread",
-            "12 pods at once on 4 machines",
-            Spread,
-            RAISED,
-            12,
-        ),
+        burst("burst-spread", "12 pods at once on 4 machines", 12),
         burst(
             "burst-binpack",
             "12 pods at once, which all want one machine",
-            Binpack,
-            RAISED,
             12,
-        ),
+        )
+        .policies(Binpack, Spread),
         burst(
             "burst-spread-hami-default",
             "6 pods at once at 5 calls a second",
-            Spread,
-            HAMI_DEFAULT,
             6,
-        ),
+        )
+        .limit(HAMI_DEFAULT),
         burst(
             "burst-binpack-hami-default",
             "4 pods at once at 5 calls a second",
-            Binpack,
-            HAMI_DEFAULT,
             4,
-        ),
+        )
+        .policies(Binpack, Spread)
+        .limit(HAMI_DEFAULT),
     ]
 }

@@ -16,7 +16,7 @@ use kube::api::ListParams;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::lab::{Audit, Lab};
+use super::lab::{Audit, Lab, create};
 use super::names::Names;
 use super::observed::{Observed, Raw};
 use super::scenario::{Node, Scenario, small_node};
@@ -135,21 +135,12 @@ impl Play<'_> {
             start_calls: self.count(&start[begin..]),
             calls: self.count(during),
         };
-        raw.nodes.retain(|node| {
-            !node
-                .metadata
-                .name
-                .as_ref()
-                .is_some_and(|n| n.contains("nudge"))
-        });
+        let name = |node: &v1::Node| node.metadata.name.clone().unwrap_or_default();
+        raw.nodes.retain(|node| !name(node).contains("nudge"));
         if self.scenario.alike {
             let bound = raw.asked.iter().filter(|asked| asked.verb == Verb::Bind);
             let used: Vec<String> = bound.flat_map(|asked| asked.nodes.clone()).collect();
-            let all: Vec<String> = raw
-                .nodes
-                .iter()
-                .filter_map(|node| node.metadata.name.clone())
-                .collect();
+            let all: Vec<String> = raw.nodes.iter().map(name).collect();
             self.names.number_nodes(&used, &all);
         }
         Ok((raw.observed(&self.names), self.bound_secs(during)))
@@ -160,8 +151,8 @@ impl Play<'_> {
         let exits = self.lab.cluster.exits();
         let own = exits
             .iter()
-            .filter(|e| e.component == Component::Hami.name() && e.cause != Cause::Stopped);
-        own.count() as u64
+            .filter(|e| e.component == Component::Hami.name());
+        own.filter(|e| e.cause != Cause::Stopped).count() as u64
     }
 
     fn pods_api(&self) -> kube::Api<v1::Pod> {
@@ -175,18 +166,17 @@ impl Play<'_> {
             limit: self.scenario.limit,
             ..self.lab.plan.hami.clone()
         };
-        let lab = self.lab;
-        lab.cluster
+        let cluster = &self.lab.cluster;
+        Ok(cluster
             .replace_extender(&self.programs, &plan, &self.log)
-            .await?;
-        Ok(())
+            .await?)
     }
 
     async fn create_node(&self, node: &Node) -> anyhow::Result<()> {
         let cards = self.real(&node.cards)?;
         let mut object = fake_node(&self.names.node(node.name), &cards, node.stamped);
         merge(&mut object, &self.real(&node.extra)?);
-        self.lab.create_node(object).await
+        create(&self.lab.nodes(), object).await
     }
 
     /// Creates a node that kube-scheduler never offers. This makes an extender look at all nodes; waits until it has.
@@ -196,7 +186,7 @@ impl Play<'_> {
         let cards = self.real(&small_node("nudge", 1).cards)?;
         let mut object = fake_node(&name, &cards, true);
         object["spec"]["unschedulable"] = json!(true);
-        self.lab.create_node(object).await?;
+        create(&self.lab.nodes(), object).await?;
         self.lab.cluster.registered(&name).await?;
         Ok(())
     }
@@ -219,18 +209,13 @@ impl Play<'_> {
 
     fn bound_secs(&self, calls: &[Call]) -> BTreeMap<String, f64> {
         let namespace = self.names.namespace();
-        let mine = || {
-            calls
-                .iter()
-                .filter(|call| call.namespace == namespace && call.code < 300)
-        };
+        let own = |call: &&Call| call.namespace == namespace && call.code < 300;
+        let mine = || calls.iter().filter(own);
         let binds = mine().filter(|call| call.what == "create pods/binding");
         let of = |bind: &Call| {
             let created = mine().find(|c| c.what == "create pods" && c.name == bind.name)?;
-            Some((
-                bind.name.clone(),
-                bind.at.duration_since(created.at).as_secs_f64(),
-            ))
+            let secs = bind.at.duration_since(created.at).as_secs_f64();
+            Some((bind.name.clone(), secs))
         };
         binds.filter_map(of).collect()
     }
@@ -246,12 +231,9 @@ fn merge(into: &mut Value, patch: &Value) {
         *into = json!({});
     }
     for (key, value) in patch {
-        if value.is_null() {
-            if let Some(object) = into.as_object_mut() {
-                object.remove(key);
-            }
-        } else {
-            merge(&mut into[key.as_str()], value);
+        match into.as_object_mut() {
+            Some(object) if value.is_null() => drop(object.remove(key)),
+            _ => merge(&mut into[key.as_str()], value),
         }
     }
 }

@@ -5,7 +5,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::super::lab::{PATIENCE, absent_is_fine, until};
+use super::super::lab::{PATIENCE, absent_is_fine, create, until};
 use super::super::scenario::{Pod, Step};
 use super::{ALONE, BURST_PATIENCE, Play, WATCH_LAG};
 
@@ -37,15 +37,13 @@ impl Play<'_> {
                 self.lab.pause(WATCH_LAG).await;
             }
             Step::Release(pods) => {
-                let full: Vec<String> = pods.iter().map(|name| self.names.pod(name)).collect();
-                self.lab.tap.release(&full);
+                let full = self.release(pods);
                 let answered =
                     || async { anyhow::Ok(full.iter().all(|pod| self.bind_answered(pod))) };
                 until("the answer to a bind", answered).await?;
             }
             Step::Begin(pods) => {
-                let full: Vec<String> = pods.iter().map(|name| self.names.pod(name)).collect();
-                self.lab.tap.release(&full);
+                self.release(pods);
                 sleep(ALONE).await;
             }
             Step::Retry(pod, tries) => {
@@ -62,26 +60,21 @@ impl Play<'_> {
                 self.lab.pause(WATCH_LAG).await;
             }
             Step::DropNode(node) => {
-                let now = DeleteParams::default();
-                self.lab
-                    .nodes()
-                    .delete(&self.names.node(node), &now)
-                    .await?;
+                let (name, now) = (self.names.node(node), DeleteParams::default());
+                self.lab.nodes().delete(&name, &now).await?;
                 self.lab.pause(WATCH_LAG).await;
             }
             Step::AddNode(node) => self.create_node(node).await?,
             Step::PatchPod(pod, patch) => {
                 let patch = Patch::Merge(self.real(patch)?);
-                self.pods_api()
-                    .patch(pod, &PatchParams::default(), &patch)
-                    .await?;
+                let (pods, params) = (self.pods_api(), PatchParams::default());
+                pods.patch(pod, &params, &patch).await?;
                 self.lab.pause(WATCH_LAG).await;
             }
             Step::PatchStatus(pod, patch) => {
                 let patch = Patch::Merge(json!({ "status": self.real(patch)? }));
-                self.pods_api()
-                    .patch_status(pod, &PatchParams::default(), &patch)
-                    .await?;
+                let (pods, params) = (self.pods_api(), PatchParams::default());
+                pods.patch_status(pod, &params, &patch).await?;
                 self.lab.pause(WATCH_LAG).await;
             }
             Step::Delete(pod) => {
@@ -106,11 +99,16 @@ impl Play<'_> {
         Ok(())
     }
 
+    /// Lets the binds of these pods through. Returns the pods' full names.
+    fn release(&self, pods: &[&str]) -> Vec<String> {
+        let full: Vec<String> = pods.iter().map(|name| self.names.pod(name)).collect();
+        self.lab.tap.release(&full);
+        full
+    }
+
     async fn create(&self, pod: &Pod) -> anyhow::Result<()> {
         self.lab.tap.allow(&self.names.pod(pod.name), pod.tries);
-        self.lab
-            .create_pod(&self.names.namespace(), self.real(&pod.object)?)
-            .await
+        create(&self.pods_api(), self.real(&pod.object)?).await
     }
 
     async fn create_pod(&mut self, pod: &Pod) -> anyhow::Result<()> {
@@ -128,12 +126,10 @@ impl Play<'_> {
     async fn poke(&self) -> anyhow::Result<()> {
         let note = json!({ "headroom.dev/poke": jiff::Timestamp::now().to_string() });
         let poke = Patch::Merge(json!({ "metadata": { "annotations": note } }));
-        for node in self.lab.nodes().list(&ListParams::default()).await? {
+        let nodes = self.lab.nodes();
+        for node in nodes.list(&ListParams::default()).await? {
             let name = node.metadata.name.unwrap_or_default();
-            self.lab
-                .nodes()
-                .patch(&name, &PatchParams::default(), &poke)
-                .await?;
+            nodes.patch(&name, &PatchParams::default(), &poke).await?;
         }
         Ok(())
     }

@@ -37,12 +37,8 @@ impl Play<'_> {
         let Some(pod) = self.pods_api().get_opt(name).await? else {
             return Ok(true);
         };
-        let bound = pod
-            .spec
-            .as_ref()
-            .is_some_and(|spec| spec.node_name.is_some());
         let status = pod.status.unwrap_or_default();
-        if bound {
+        if pod.spec.is_some_and(|spec| spec.node_name.is_some()) {
             // Once it runs, the device plugin has given the node's lock back.
             return Ok(status.phase.as_deref() != Some("Pending"));
         }
@@ -75,10 +71,10 @@ impl Play<'_> {
     /// Whether the last bind of a pod has been answered.
     pub(super) fn bind_answered(&self, pod: &str) -> bool {
         let asked = self.lab.tap.asked();
-        let bind = asked
-            .iter()
-            .rfind(|asked| asked.verb == Verb::Bind && asked.pod == pod);
-        bind.is_some_and(|bind| bind.answer.is_some())
+        let mut binds = asked.iter().filter(|asked| asked.verb == Verb::Bind);
+        binds
+            .rfind(|bind| bind.pod == pod)
+            .is_some_and(|bind| bind.answer.is_some())
     }
 
     /// Waits until the extender makes no more calls.
@@ -89,12 +85,8 @@ impl Play<'_> {
         let mut since = (usize::MAX, started);
         while started.elapsed() < BURST_PATIENCE {
             self.audit.read()?;
-            let mine = self
-                .audit
-                .calls
-                .iter()
-                .filter(|call| call.agent == self.agent)
-                .count();
+            let calls = self.audit.calls.iter();
+            let mine = calls.filter(|call| call.agent == self.agent).count();
             if mine != since.0 {
                 since = (mine, Instant::now());
             } else if since.1.elapsed() >= quiet {

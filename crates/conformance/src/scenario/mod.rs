@@ -93,26 +93,41 @@ pub enum Step {
 
 /// A scenario with spread/spread and the raised client limit, in which everything observed must be equal.
 #[must_use]
-pub fn scenario(
-    name: &'static str,
-    about: &'static str,
-    nodes: Vec<Node>,
-    steps: Vec<Step>,
-) -> Scenario {
+pub fn scenario(name: &'static str, about: &'static str) -> Scenario {
     Scenario {
         name,
         about,
         node_policy: Policy::Spread,
         gpu_policy: Policy::Spread,
         limit: RAISED,
-        nodes,
+        nodes: Vec::new(),
         alike: false,
-        steps,
+        steps: Vec::new(),
         judged: Judged::Exactly,
     }
 }
 
 impl Scenario {
+    /// Sets the machines.
+    #[must_use]
+    pub fn on(mut self, nodes: impl Into<Vec<Node>>) -> Self {
+        self.nodes = nodes.into();
+        self
+    }
+
+    /// Adds steps.
+    #[must_use]
+    pub fn then(mut self, steps: impl IntoIterator<Item = Step>) -> Self {
+        self.steps.extend(steps);
+        self
+    }
+
+    /// Adds the step in which these pods are submitted.
+    #[must_use]
+    pub fn submit(self, pods: impl Into<Vec<Pod>>) -> Self {
+        self.then([Step::Submit(pods.into())])
+    }
+
     /// Sets the policies.
     #[must_use]
     pub fn policies(mut self, node: Policy, gpu: Policy) -> Self {

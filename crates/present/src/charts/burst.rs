@@ -9,7 +9,7 @@ use super::material::{Material, RunMaterial};
 use super::payment::bills;
 use super::pen::{Area, Drawn, Mark};
 use super::theme::{GRID, wash};
-use crate::text::{percentile, short, whole};
+use crate::text::{joined, percentile, short, whole};
 use plan::metric::Phase;
 use plan::{CARDS_PER_NODE, TenantPlan, Via};
 use results::metrics::Amount;
@@ -48,11 +48,8 @@ impl Burst {
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown();
         let team = shown.iter().find_map(|run| bursting(run))?.name.clone();
-        let ways: Vec<Way> = shown
-            .iter()
-            .filter_map(|run| way(material, run, &team))
-            .take(ARMS)
-            .collect();
+        let ways = shown.iter().filter_map(|run| way(material, run, &team));
+        let ways: Vec<Way> = ways.take(ARMS).collect();
         (ways.len() > 1).then(|| Self {
             colour: material.teams.colour(&team),
             team,
@@ -78,10 +75,8 @@ fn bursting(run: &RunMaterial) -> Option<&TenantPlan> {
 fn way(material: &Material, run: &RunMaterial, team: &str) -> Option<Way> {
     let idle = run.summary.idle_card_seconds?;
     let own = run.summary.tenants.iter().find(|t| t.name == team)?;
-    let bound = own
-        .latency
-        .values()
-        .find_map(|phases| phases.get(&Phase::BindLatency))?;
+    let mut classes = own.latency.values();
+    let bound = classes.find_map(|phases| phases.get(&Phase::BindLatency))?;
     let wait = Amount::of(bound.max)?;
     let others = bills(run).into_iter().filter(|(name, _)| *name != team);
     let paid = others.map(|(name, bill)| {
@@ -102,9 +97,8 @@ impl Way {
     }
 
     fn waited(&self) -> f64 {
-        self.others
-            .iter()
-            .fold(0.0, |sum, (_, _, waited)| sum + waited)
+        let waited = self.others.iter().map(|(_, _, waited)| waited);
+        waited.fold(0.0, |sum, waited| sum + waited)
     }
 
     fn wait(&self) -> String {
@@ -120,10 +114,7 @@ fn finding(team: &str, ways: &[Way]) -> String {
         };
         format!("{} after {}{cost}", w.name, w.wait())
     });
-    format!(
-        "{team} had its last machine: {}",
-        each.collect::<Vec<_>>().join("; ")
-    )
+    format!("{team} had its last machine: {}", joined(each, "; "))
 }
 
 /// Bars of one block: a row a way.
@@ -155,25 +146,14 @@ impl Sketch for Burst {
     }
 
     fn legend(&self) -> Vec<Key> {
-        let mut keys = vec![Key::new(
-            Mark::Fill,
-            self.colour,
-            format!("{} waits", self.team),
-        )];
-        let first = self
-            .ways
-            .iter()
-            .flat_map(|w| &w.others)
-            .find(|(_, l, w)| l + w > 0.0);
-        if let Some((colour, ..)) = first {
-            keys.push(Key::new(Mark::Fill, *colour, "others' work lost"));
-            keys.push(Key::new(
-                Mark::Fill,
-                wash(*colour),
-                "others wait to run again",
-            ));
+        let fill = |colour, label: &str| Key::new(Mark::Fill, colour, label);
+        let mut keys = vec![fill(self.colour, &format!("{} waits", self.team))];
+        let mut others = self.ways.iter().flat_map(|w| &w.others);
+        if let Some((colour, ..)) = others.find(|(_, l, w)| l + w > 0.0) {
+            keys.push(fill(*colour, "others' work lost"));
+            keys.push(fill(wash(*colour), "others wait to run again"));
         }
-        keys.push(Key::new(Mark::Fill, GRID, "idle"));
+        keys.push(fill(GRID, "idle"));
         keys
     }
 
@@ -214,12 +194,8 @@ impl Sketch for Burst {
             let parts: Vec<_> = lost.chain(waited).collect();
             let value = format!("{} lost, {} waited", whole(way.lost()), whole(way.waited()));
             costs.row(i, &way.name, &parts, &value)?;
-            idle.row(
-                i,
-                &way.name,
-                &[(way.idle, GRID)],
-                &format!("{} cards", whole(way.idle)),
-            )?;
+            let value = format!("{} cards", whole(way.idle));
+            idle.row(i, &way.name, &[(way.idle, GRID)], &value)?;
         }
         Ok(())
     }

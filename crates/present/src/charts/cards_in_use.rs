@@ -7,8 +7,9 @@ use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
+use super::steps::highest;
 use super::theme::{GRID, INK};
-use crate::text::{count, percent, short, times, whole};
+use crate::text::{count, percent, short, times, unless_none, whole};
 use plan::TenantPlan;
 use results::run_folder::{CardSeconds, TenantSummary, UsageRow};
 
@@ -72,26 +73,18 @@ impl CardsInUse {
 }
 
 fn team(material: &Material, run: &RunMaterial, summary: &TenantSummary) -> Team {
-    let plan = run
-        .run
-        .info
-        .plan
-        .tenants
-        .iter()
-        .find(|t| t.name == summary.name);
+    let plan = run.planned(&summary.name);
     let until = summary.makespan_secs.unwrap_or(run.summary.observed_secs);
-    let own = || {
-        run.run
+    let series = |cards: fn(&UsageRow) -> u32| -> Vec<(f64, f64)> {
+        let own = run
+            .run
             .usage
             .iter()
-            .filter(|row| row.tenant == summary.name)
+            .filter(|row| row.tenant == summary.name);
+        let own = own.filter(|row| row.secs >= 0.0);
+        own.map(|row| (row.secs, f64::from(cards(row)))).collect()
     };
-    let series = |cards: fn(&UsageRow) -> u32| -> Vec<(f64, f64)> {
-        own()
-            .filter(|row| row.secs >= 0.0)
-            .map(|row| (row.secs, f64::from(cards(row))))
-            .collect()
-    };
+    let quota = plan.and_then(|p| p.quota.as_ref());
     Team {
         name: summary.name.clone(),
         colour: material.teams.colour(&summary.name),
@@ -100,9 +93,7 @@ fn team(material: &Material, run: &RunMaterial, summary: &TenantSummary) -> Team
         reserved: plan
             .and_then(|p| p.reserved_cards)
             .map(|c| (f64::from(c), until)),
-        quota: plan
-            .and_then(|p| p.quota.as_ref())
-            .map(|q| f64::from(q.nominal_cards)),
+        quota: quota.map(|q| f64::from(q.nominal_cards)),
         may_borrow: plan.is_some_and(|p| may_borrow(p, &run.run.info.plan.tenants)),
         bound: series(|row| row.bound_cards),
         admitted: series(|row| row.admitted_cards),
@@ -125,10 +116,7 @@ impl Team {
     }
 
     fn most(&self) -> f64 {
-        self.bound
-            .iter()
-            .map(|(_, cards)| *cards)
-            .fold(0.0, f64::max)
+        highest(&self.bound)
     }
 }
 
@@ -142,11 +130,8 @@ fn finding(teams: &[Team]) -> String {
     let Some(owner) = owner else {
         let most = teams.iter().max_by(|a, b| a.most().total_cmp(&b.most()));
         return most.map_or_else(String::new, |t| {
-            format!(
-                "{} had up to {} cards in use at once",
-                t.name,
-                whole(t.most())
-            )
+            let most = whole(t.most());
+            format!("{} had up to {most} cards in use at once", t.name)
         });
     };
     let reserved = owner.card_seconds.reserved.unwrap_or(0.0);
@@ -196,11 +181,8 @@ fn may_borrow(team: &TenantPlan, all: &[TenantPlan]) -> bool {
 
 /// What the dashed line means, where one is drawn.
 fn quota_label(teams: &[Team]) -> Option<&'static str> {
-    let drawn = || {
-        teams
-            .iter()
-            .filter(|t| t.reserved.is_none() && t.quota.is_some())
-    };
+    let is_drawn = |t: &&Team| t.reserved.is_none() && t.quota.is_some();
+    let drawn = || teams.iter().filter(is_drawn);
     let borrowers = drawn().filter(|t| t.may_borrow).count();
     match (borrowers, drawn().count()) {
         (_, 0) => None,
@@ -239,10 +221,9 @@ impl Sketch for CardsInUse {
     }
 
     fn note(&self) -> String {
-        let more = match self.left_out {
-            0 => String::new(),
-            n => format!(" {} not shown.", count(n as u64, "more team")),
-        };
+        let more = unless_none(self.left_out, |n| {
+            format!(" {} not shown.", count(n as u64, "more team"))
+        });
         format!("Each second of {}: {}{more}", self.run, self.origin)
     }
 
@@ -256,17 +237,9 @@ impl Sketch for CardsInUse {
         let x = Scale::exact(self.observed_secs);
         let mut top = HEAD;
         for (i, team) in self.teams.iter().enumerate() {
-            let series = team
-                .bound
-                .iter()
-                .chain(&team.admitted)
-                .map(|(_, cards)| *cards);
-            let level = team
-                .reserved
-                .map(|(cards, _)| cards)
-                .or(team.quota)
-                .unwrap_or(0.0);
-            let y = Scale::linear(series.fold(level, f64::max));
+            let level = team.reserved.map(|(cards, _)| cards).or(team.quota);
+            let most = team.most().max(highest(&team.admitted));
+            let y = Scale::linear(most.max(level.unwrap_or(0.0)));
             let rows = (top, top + PANEL_HEIGHT);
             let panel = Panel::new(body, (90, right), rows, x.clone(), y);
             if let Some((cards, until)) = team.reserved {
@@ -276,21 +249,12 @@ impl Sketch for CardsInUse {
             panel.fill_steps(&team.bound, team.colour)?;
             panel.line_steps(&team.admitted, Mark::Line, INK)?;
             if let (None, Some(quota)) = (team.reserved, team.quota) {
-                panel.line(
-                    &[(0.0, quota), (self.observed_secs, quota)],
-                    Mark::Dash,
-                    INK,
-                )?;
+                let quota = [(0.0, quota), (self.observed_secs, quota)];
+                panel.line(&quota, Mark::Dash, INK)?;
             }
             let last = i + 1 == self.teams.len();
-            panel.x_axis(
-                if last {
-                    "seconds since the timeline started"
-                } else {
-                    ""
-                },
-                last,
-            )?;
+            // Without labels, the axis has no name.
+            panel.x_axis("seconds since the timeline started", last)?;
             top += PANEL_HEIGHT + HEAD + GAP;
         }
         Ok(())

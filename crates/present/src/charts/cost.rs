@@ -62,11 +62,7 @@ impl Cost {
                 suffix: material.suffix(arm),
                 arm: arm.clone(),
                 teams: teams.take(ROWS).collect(),
-                repeats: material
-                    .runs
-                    .iter()
-                    .filter(|r| r.summary.arm == *arm)
-                    .count(),
+                repeats: material.all_of(arm).count(),
                 data_plane: run.data_plane().is_some(),
                 origin: material.origin(),
             }
@@ -88,9 +84,9 @@ fn finding(teams: &[Team]) -> String {
     for team in teams.iter().filter(|t| t.name != base.name).take(3) {
         let ratio = times(team.makespan.of_arm.at_least() / base_secs);
         let published = team.makespan.published.zip(base.makespan.published);
-        let published =
-            published.map(|(own, theirs)| format!(" (published {})", times(own / theirs)));
-        let published = published.unwrap_or_default();
+        let published = published.map_or_else(String::new, |(own, theirs)| {
+            format!(" (published {})", times(own / theirs))
+        });
         parts.push(match parts[..] {
             [] => format!(
                 "{} took {ratio} as long as {}{published}",
@@ -122,10 +118,8 @@ impl Cost {
             ("held", team.colour, &team.admitted),
             ("bound", wash(team.colour), &team.bound),
         ];
-        let there = all
-            .into_iter()
-            .filter_map(|(name, colour, r)| Some((name, colour, r.as_ref()?)));
-        there.collect()
+        let there = |(name, colour, measured)| Some((name, colour, Option::as_ref(measured)?));
+        all.into_iter().filter_map(there).collect()
     }
 }
 
@@ -141,21 +135,18 @@ impl Sketch for Cost {
     fn legend(&self) -> Vec<Key> {
         let mut keys = Vec::new();
         let any = |f: fn(&Team) -> bool| self.teams.iter().any(f);
-        let published = |r: &Option<Measured>| r.as_ref().is_some_and(|r| r.published.is_some());
-        if self.teams.iter().any(|t| {
-            t.makespan.published.is_some() || published(&t.reserved) || published(&t.admitted)
+        if any(|t| {
+            let all = [Some(&t.makespan), t.reserved.as_ref(), t.admitted.as_ref()];
+            all.into_iter().flatten().any(|m| m.published.is_some())
         }) {
             keys.push(Key::new(Mark::Diamond, INK, "published"));
         }
         if any(|t| t.ideal_secs.is_some()) {
-            let ideal = format!(
-                "ideal, without a {}",
-                if self.data_plane {
-                    "control or data plane"
-                } else {
-                    "control plane"
-                }
-            );
+            let ideal = if self.data_plane {
+                "ideal, without a control or data plane"
+            } else {
+                "ideal, without a control plane"
+            };
             keys.push(Key::new(Mark::Tick, INK, ideal));
         }
         if self.repeats > 1 {

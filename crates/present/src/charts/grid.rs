@@ -33,9 +33,10 @@ pub fn height(n: usize, height: i32) -> u32 {
     (bottom + FOOT + NAME).unsigned_abs()
 }
 
-/// Whether panel `i` of `n` stands in the last row of its column.
-pub fn is_last_row(i: usize, n: usize) -> bool {
-    i + 2 >= n
+/// Each of `all` with the place of its panel, and whether that is the last one of its column.
+pub fn each<T>(all: &[T], height: i32) -> impl Iterator<Item = (&T, Place, bool)> {
+    let placed = all.iter().zip(places(all.len(), height)).enumerate();
+    placed.map(|(i, (one, place))| (one, place, i + 2 >= all.len()))
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::theme::Teams;
-use crate::text::in_one_line;
-use plan::DataPlanePlan;
+use crate::text::{each_once, grouped, in_one_line, unless_none};
 use plan::metric::{MetricKey, Use};
+use plan::{DataPlanePlan, TenantPlan};
 use results::metrics::{self, Source, Values};
-use results::run_folder::{ReadError, Run, RunSummary, Session, TenantSummary};
+use results::run_folder::{ReadError, Record, Run, RunSummary, Session, TenantSummary};
 
 /// A session with those of its runs that can be read.
 #[derive(Debug)]
@@ -56,17 +56,12 @@ impl Material {
             format!("arm {}, repeat {}: failed: {error}", run.arm, run.repeat)
         }));
         let mut runs = Vec::new();
-        // What several runs lack is said once.
-        let mut of_runs: Vec<(String, Vec<&str>)> = Vec::new();
+        let mut of_runs: Vec<(String, &str)> = Vec::new();
         for summary in &session.summary.runs {
             match session.run(&summary.folder) {
                 Ok(run) => {
-                    for note in &run.notes {
-                        match of_runs.iter_mut().find(|(known, _)| known == note) {
-                            Some((_, folders)) => folders.push(&summary.folder),
-                            None => of_runs.push((note.clone(), vec![&summary.folder])),
-                        }
-                    }
+                    let folder = summary.folder.as_str();
+                    of_runs.extend(run.notes.iter().map(|note| (note.clone(), folder)));
                     let metrics = metrics::values(&Source::of(summary, &run), Use::Show);
                     runs.push(RunMaterial {
                         summary: summary.clone(),
@@ -77,18 +72,14 @@ impl Material {
                 Err(error) => notes.push(error.to_string()),
             }
         }
-        for (note, folders) in of_runs {
+        // What several runs lack is said once.
+        for (note, folders) in grouped(of_runs) {
             notes.push(format!("{}: {note}", folders.join(", ")));
         }
-        let planned = runs
-            .iter()
-            .flat_map(|r| r.run.info.plan.tenants.iter().map(|t| t.name.as_str()));
-        let summarised = session
-            .summary
-            .runs
-            .iter()
-            .flat_map(|r| r.tenants.iter().map(|t| t.name.as_str()));
-        let teams = Teams::new(planned.chain(summarised));
+        let planned = runs.iter().flat_map(|r| &r.run.info.plan.tenants);
+        let planned = planned.map(|t| t.name.as_str());
+        let summarised = session.summary.runs.iter().flat_map(|r| &r.tenants);
+        let teams = Teams::new(planned.chain(summarised.map(|t| t.name.as_str())));
         let mut material = Self {
             session,
             runs,
@@ -105,9 +96,28 @@ impl Material {
         Ok(material)
     }
 
+    /// Every run of an arm.
+    pub fn all_of(&self, arm: &str) -> impl DoubleEndedIterator<Item = &RunMaterial> + Clone {
+        self.runs.iter().filter(move |r| r.summary.arm == arm)
+    }
+
+    /// The run of the same arm as `shown` of which there is most, the first of several with as much; `shown` where none has
+    /// more.
+    pub fn most<'a>(
+        &'a self,
+        shown: &'a RunMaterial,
+        of: impl Fn(&RunMaterial) -> u32,
+    ) -> &'a RunMaterial {
+        let most = self
+            .all_of(&shown.summary.arm)
+            .rev()
+            .max_by_key(|run| of(run));
+        most.filter(|run| of(run) > of(shown)).unwrap_or(shown)
+    }
+
     /// The runs of an arm whose values count: those that came to their end; if none did, all.
     pub fn of_arm(&self, arm: &str) -> Vec<&RunMaterial> {
-        let own = || self.runs.iter().filter(|r| r.summary.arm == arm);
+        let own = || self.all_of(arm);
         let ended: Vec<&RunMaterial> = own().filter(|r| r.summary.came_to_its_end()).collect();
         if ended.is_empty() {
             own().collect()
@@ -140,14 +150,12 @@ impl Material {
 
     /// For each arm the run to show where only one can be shown: its first undisturbed one, else its first.
     pub fn shown(&self) -> Vec<&RunMaterial> {
-        self.arms()
-            .into_iter()
-            .filter_map(|arm| {
-                let mut own = self.runs.iter().filter(|r| r.summary.arm == arm);
-                let undisturbed = own.clone().find(|r| r.summary.disturbed.is_empty());
-                undisturbed.or_else(|| own.next())
-            })
-            .collect()
+        let one = |arm| {
+            let mut own = self.all_of(arm);
+            let undisturbed = own.clone().find(|r| r.summary.disturbed.is_empty());
+            undisturbed.or_else(|| own.next())
+        };
+        self.arms().into_iter().filter_map(one).collect()
     }
 
     /// How charts of one arm end their names: nothing where there is but one arm.
@@ -175,13 +183,10 @@ impl Material {
         };
         let partial = if summary.complete { "" } else { ", incomplete" };
         let all = summary.runs.iter().flat_map(|run| &run.disturbed);
-        let mut kinds: Vec<&str> = all.map(|d| d.kind.as_str()).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let disturbed = match kinds.as_slice() {
-            [] => String::new(),
-            kinds => format!(", disturbed: {}", kinds.join(", ")),
-        };
+        let kinds = each_once(all.map(|d| d.kind.as_str()));
+        let disturbed = unless_none(kinds.len(), |_| {
+            format!(", disturbed: {}", kinds.join(", "))
+        });
         format!(
             "{} on {}, timeline ÷ {}{quick}{partial}{disturbed}.",
             summary.experiment,
@@ -192,14 +197,23 @@ impl Material {
 }
 
 impl RunMaterial {
+    /// The records of all teams but those whose work only fills the cluster.
+    pub fn foreground(&self) -> impl Iterator<Item = &Record> {
+        let fills = |name: &str| self.planned(name).is_some_and(|t| t.background);
+        self.run.records.iter().filter(move |r| !fills(&r.tenant))
+    }
+
+    /// The plan of a team.
+    pub fn planned(&self, team: &str) -> Option<&TenantPlan> {
+        let teams = &self.run.info.plan.tenants;
+        teams.iter().find(|t| t.name == team)
+    }
+
     /// Teams that did any work in it but fill the cluster.
     pub fn working(&self) -> impl Iterator<Item = &TenantSummary> {
-        let plan = &self.run.info.plan.tenants;
-        let fills = |name: &str| plan.iter().any(|t| t.background && t.name == name);
-        self.summary
-            .tenants
-            .iter()
-            .filter(move |t| t.submitted > 0 && !fills(&t.name))
+        let fills = |name: &str| self.planned(name).is_some_and(|t| t.background);
+        let teams = self.summary.tenants.iter();
+        teams.filter(move |t| t.submitted > 0 && !fills(&t.name))
     }
 
     /// What was played on its machines; `None`: nothing was, so bound pods worked at once.
@@ -210,9 +224,7 @@ impl RunMaterial {
     /// What was published of a team's metric for this run.
     pub fn published(&self, key: &MetricKey) -> Option<f64> {
         let team = key.team_name()?;
-        let tenants = &self.run.info.plan.tenants;
-        let plan = tenants.iter().find(|t| t.name == team)?;
-        let mut all = plan.published.iter();
+        let mut all = self.planned(team)?.published.iter();
         // A folder of an older headroom has older names.
         let own = all.find(|(name, _)| MetricKey::parse_in_team(team, name).as_ref() == Ok(key));
         own.map(|(_, value)| *value).filter(|v| v.is_finite())

@@ -8,7 +8,7 @@ use super::material::Material;
 use super::pen::{Area, Drawn, Mark, bar, spot};
 use super::theme::{GRID, INK, SOFT, TEXT, WRONG, width};
 use super::words::{Words, write};
-use crate::text::{count, percent, short};
+use crate::text::{count, joined, percent, short, unless_none};
 use plan::metric::{Metric, MetricKey};
 use results::run_folder::{Placed, Placements};
 
@@ -147,23 +147,13 @@ fn finding(arms: &[(&str, &Placements)]) -> String {
         } else {
             String::new()
         };
-        let elsewhere = match all.on_another().count {
-            0 => String::new(),
-            n => format!(", {n} elsewhere"),
-        };
-        let nowhere = match all.never.count {
-            0 => String::new(),
-            n => format!(", {n} nowhere"),
-        };
-        format!(
-            "{name}{} of {}{elsewhere}{nowhere}",
-            all.right.count, all.right.of
-        )
+        let elsewhere = unless_none(all.on_another().count, |n| format!(", {n} elsewhere"));
+        let nowhere = unless_none(all.never.count, |n| format!(", {n} nowhere"));
+        let right = format!("{} of {}", all.right.count, all.right.of);
+        format!("{name}{right}{elsewhere}{nowhere}")
     });
-    format!(
-        "Requests on the machine cleared for them: {}",
-        each.collect::<Vec<_>>().join("; ")
-    )
+    let each = joined(each, "; ");
+    format!("Requests on the machine cleared for them: {each}")
 }
 
 impl Sketch for PlacedWhere {
@@ -197,15 +187,10 @@ impl Sketch for PlacedWhere {
     }
 
     fn note(&self) -> String {
-        let more: u64 = self
-            .arms
-            .iter()
-            .map(|a| a.all.by_run.len().saturating_sub(a.runs.len()) as u64)
-            .sum();
-        let more = match more {
-            0 => String::new(),
-            n => format!(" {} not shown.", count(n, "more run")),
-        };
+        let more = |a: &Arm| a.all.by_run.len().saturating_sub(a.runs.len()) as u64;
+        let more = unless_none(self.arms.iter().map(more).sum(), |n| {
+            format!(" {} not shown.", count(n, "more run"))
+        });
         format!(
             "A square is a whole-machine request, a block is a run. In brackets: the exact 95 % interval (Clopper and \
              Pearson) of the share placed on the machine cleared for it.{more} {}",

@@ -13,7 +13,7 @@ use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark, spot};
 use super::scale::Scale;
 use super::theme::{INK, Teams, WRONG};
-use crate::text::{short, whole};
+use crate::text::{joined, short, whole};
 use compare::power::{Detection, Power, Shape};
 
 /// The most metrics that one picture shows.
@@ -36,7 +36,7 @@ pub fn draw(power: &Power, out: &Path) -> Result<[PathBuf; 2], PlotError> {
 /// A metric's name as short as a panel is wide; which team it is of, the picture's title or note can say.
 fn title(metric: &MetricKey) -> String {
     let words = metric.class_name().into_iter().chain([metric.row().name]);
-    short(&words.collect::<Vec<_>>().join(" "), 28)
+    short(&joined(words, " "), 28)
 }
 
 fn name(shape: &Shape) -> String {
@@ -46,34 +46,25 @@ fn name(shape: &Shape) -> String {
 /// What the first metric needs: the smallest change that the best of the shapes with as many new runs as old ones finds in
 /// four of five comparisons, and how often the others do.
 fn found(power: &Power) -> Option<String> {
-    let even: Vec<&Shape> = power
-        .shapes
-        .iter()
-        .filter(|s| s.base_runs == s.new_runs)
-        .collect();
+    let even = || power.shapes.iter().filter(|s| s.base_runs == s.new_runs);
     let metric = &power.metrics.first()?.metric;
-    let of = |shape: &Shape| {
-        shape
-            .detection
-            .iter()
-            .find(|d| d.metric == *metric)
-            .map(|d| d.found.clone())
-    };
-    let best = of(even.last()?)?;
-    let (at, (effect, _)) = best
-        .iter()
-        .enumerate()
-        .find(|(_, (_, share))| *share >= 0.8)?;
-    let each = even.iter().filter_map(|s| {
-        let (_, share) = *of(s)?.get(at)?;
+    let best = &of_metric(even().next_back()?, metric)?.found;
+    let at = best.iter().position(|(_, share)| *share >= 0.8)?;
+    let (effect, _) = best[at];
+    let each = even().filter_map(|s| {
+        let (_, share) = *of_metric(s, metric)?.found.get(at)?;
         Some(format!("{:.0} % by {}", share * 100.0, name(s)))
     });
-    let each: Vec<String> = each.collect();
     Some(format!(
         "{} worse by {effect} % is found in {}; ",
         metric.words(),
-        each.join(", ")
+        joined(each, ", ")
     ))
+}
+
+/// How often a change of a metric is found.
+fn of_metric<'a>(shape: &'a Shape, metric: &MetricKey) -> Option<&'a Detection> {
+    shape.detection.iter().find(|d| d.metric == *metric)
 }
 
 /// Where a change lies on an axis of the simulated changes in equal steps, from 1.
@@ -92,8 +83,7 @@ impl PowerChart<'_> {
         let power = self.0;
         let of = |metric: &MetricKey| {
             let shapes = power.shapes.iter();
-            let own =
-                shapes.filter_map(|s| Some((s, s.detection.iter().find(|d| d.metric == *metric)?)));
+            let own = shapes.filter_map(|s| Some((s, of_metric(s, metric)?)));
             own.collect::<Vec<_>>()
         };
         let all = power.metrics.iter().map(|m| (&m.metric, of(&m.metric)));
@@ -115,11 +105,9 @@ impl Sketch for PowerChart<'_> {
 
     fn title(&self) -> String {
         let power = self.0;
-        let most = power
-            .shapes
-            .iter()
-            .map(|s| s.false_alarms.max(s.false_alarms_at_threshold))
-            .fold(0.0, f64::max);
+        let shapes = power.shapes.iter();
+        let alarms = shapes.map(|s| s.false_alarms.max(s.false_alarms_at_threshold));
+        let most = alarms.fold(0.0, f64::max);
         format!(
             "{}false alarms at most {:.1} %, allowed {:.0} %",
             found(power).unwrap_or_default(),
@@ -130,12 +118,8 @@ impl Sketch for PowerChart<'_> {
 
     fn legend(&self) -> Vec<Key> {
         let colours = self.colours();
-        let mut keys: Vec<Key> = self
-            .0
-            .shapes
-            .iter()
-            .map(|s| Key::new(Mark::Line, colours.colour(&name(s)), name(s)))
-            .collect();
+        let key = |s| Key::new(Mark::Line, colours.colour(&name(s)), name(s));
+        let mut keys: Vec<Key> = self.0.shapes.iter().map(key).collect();
         keys.push(Key::new(Mark::Dash, WRONG, "threshold of the metric"));
         keys.push(Key::new(Mark::Dots, INK, "false alarms allowed"));
         keys
@@ -161,46 +145,27 @@ impl Sketch for PowerChart<'_> {
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
         let panels = self.panels();
         let colours = self.colours();
-        let n = panels.len();
-        for (i, ((metric, curves), (sides, rows))) in
-            panels.iter().zip(grid::places(n, PANEL_HEIGHT)).enumerate()
-        {
+        for ((metric, curves), (sides, rows), last) in grid::each(&panels, PANEL_HEIGHT) {
             let effects: Vec<f64> = curves[0].1.found.iter().map(|(e, _)| *e).collect();
             let labels: Vec<String> = effects.iter().map(f64::to_string).collect();
-            let panel = Panel::new(
-                body,
-                sides,
-                rows,
-                Scale::named(&labels),
-                Scale::exact(100.0),
-            );
+            let (x, y) = (Scale::named(&labels), Scale::exact(100.0));
+            let panel = Panel::new(body, sides, rows, x, y);
             panel.axes(&title(metric), "")?;
-            panel.x_axis(
-                if grid::is_last_row(i, n) {
-                    "worse by, %"
-                } else {
-                    ""
-                },
-                true,
-            )?;
+            panel.x_axis(if last { "worse by, %" } else { "" }, true)?;
             let allowed = self.0.alpha * 100.0;
             let ends = (0.5, effects.len() as f64 + 0.5);
             panel.line(&[(ends.0, allowed), (ends.1, allowed)], Mark::Dots, INK)?;
-            let threshold = self
-                .0
-                .metrics
-                .iter()
-                .find(|m| m.metric == **metric)
-                .and_then(|m| m.threshold_percent);
+            let mut metrics = self.0.metrics.iter();
+            let threshold = metrics.find(|m| m.metric == **metric);
+            let threshold = threshold.and_then(|m| m.threshold_percent);
             if let Some(at) = threshold.and_then(|t| place(&effects, t)) {
                 panel.upright(at, Mark::Dash, WRONG)?;
             }
             for (shape, detection) in curves {
                 let colour = colours.colour(&name(shape));
-                let points: Vec<(f64, f64)> = (1..)
-                    .zip(&detection.found)
-                    .map(|(x, (_, share))| (f64::from(x), share * 100.0))
-                    .collect();
+                let found = (1..).zip(&detection.found);
+                let points = found.map(|(x, (_, share))| (f64::from(x), share * 100.0));
+                let points: Vec<(f64, f64)> = points.collect();
                 panel.line(&points, Mark::Line, colour)?;
                 for (x, y) in points {
                     spot(body, panel.at(x, y), Mark::Circle, colour)?;

@@ -8,9 +8,9 @@ use super::material::{Material, RunMaterial};
 use super::panel::Panel;
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
-use super::steps::admitted_over_time;
+use super::steps::{admitted_over_time, highest};
 use super::theme::WRONG;
-use crate::text::{short, whole};
+use crate::text::{joined, short, whole};
 use plan::QuotaUnit;
 
 /// The most arms that one picture shows.
@@ -42,11 +42,8 @@ impl Quota {
         if !shown.iter().any(unit) {
             return None;
         }
-        let arms: Vec<Arm> = shown
-            .into_iter()
-            .take(PANELS)
-            .filter_map(|r| arm(material, r))
-            .collect();
+        let shown = shown.into_iter().take(PANELS);
+        let arms: Vec<Arm> = shown.filter_map(|r| arm(material, r)).collect();
         (!arms.is_empty()).then(|| Self {
             arms,
             origin: material.origin(),
@@ -58,9 +55,8 @@ impl Quota {
 fn arm(material: &Material, run: &RunMaterial) -> Option<Arm> {
     let plan = &run.run.info.plan;
     let team = run.working().find_map(|t| {
-        plan.tenants
-            .iter()
-            .find(|p| p.name == t.name && p.quota.is_some())
+        let mut teams = plan.tenants.iter().filter(|p| p.quota.is_some());
+        teams.find(|p| p.name == t.name)
     })?;
     let records = run.run.records.iter().filter(|r| r.tenant == team.name);
     let end_secs = run.summary.observed_secs;
@@ -76,24 +72,20 @@ fn arm(material: &Material, run: &RunMaterial) -> Option<Arm> {
 
 impl Arm {
     fn most(&self) -> f64 {
-        self.admitted
-            .iter()
-            .map(|(_, cards)| *cards)
-            .fold(0.0, f64::max)
+        highest(&self.admitted)
     }
 }
 
 fn finding(arms: &[Arm]) -> String {
     let quota = arms.first().map_or(0.0, |a| a.quota);
-    let each: Vec<String> = arms
+    let each = arms
         .iter()
         .take(6)
-        .map(|a| format!("{} {}", a.name, whole(a.most())))
-        .collect();
+        .map(|a| format!("{} {}", a.name, whole(a.most())));
     format!(
         "Cards admitted at once under a quota of {} cards, by quota unit: {}",
         whole(quota),
-        each.join(", ")
+        joined(each, ", ")
     )
 }
 
@@ -108,16 +100,11 @@ impl Sketch for Quota {
 
     fn legend(&self) -> Vec<Key> {
         let first = self.arms.first().map(|a| {
-            Key::new(
-                Mark::Fill,
-                a.colour,
-                format!("cards of {} admitted", a.team),
-            )
+            let label = format!("cards of {} admitted", a.team);
+            Key::new(Mark::Fill, a.colour, label)
         });
-        first
-            .into_iter()
-            .chain([Key::new(Mark::Dash, WRONG, "the quota, in cards")])
-            .collect()
+        let quota = Key::new(Mark::Dash, WRONG, "the quota, in cards");
+        first.into_iter().chain([quota]).collect()
     }
 
     fn note(&self) -> String {
@@ -132,40 +119,15 @@ impl Sketch for Quota {
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
-        let n = self.arms.len();
-        let most = self
-            .arms
-            .iter()
-            .map(|a| a.most().max(a.quota))
-            .fold(0.0, f64::max);
-        for (i, (arm, (sides, rows))) in self
-            .arms
-            .iter()
-            .zip(grid::places(n, PANEL_HEIGHT))
-            .enumerate()
-        {
-            let panel = Panel::new(
-                body,
-                sides,
-                rows,
-                Scale::exact(arm.end_secs),
-                Scale::linear(most),
-            );
+        let most = self.arms.iter().map(|a| a.most().max(a.quota));
+        let y = Scale::linear(most.fold(0.0, f64::max));
+        for (arm, (sides, rows), last) in grid::each(&self.arms, PANEL_HEIGHT) {
+            let panel = Panel::new(body, sides, rows, Scale::exact(arm.end_secs), y.clone());
             panel.axes(&short(&arm.name, 24), "cards")?;
             panel.fill_steps(&arm.admitted, arm.colour)?;
-            panel.line(
-                &[(0.0, arm.quota), (arm.end_secs, arm.quota)],
-                Mark::Dash,
-                WRONG,
-            )?;
-            panel.x_axis(
-                if grid::is_last_row(i, n) {
-                    "seconds"
-                } else {
-                    ""
-                },
-                true,
-            )?;
+            let quota = [(0.0, arm.quota), (arm.end_secs, arm.quota)];
+            panel.line(&quota, Mark::Dash, WRONG)?;
+            panel.x_axis(if last { "seconds" } else { "" }, true)?;
         }
         Ok(())
     }

@@ -37,6 +37,11 @@ pub fn steps(mut changes: Vec<(f64, f64)>, end_secs: f64) -> Vec<(f64, f64)> {
     steps
 }
 
+/// The highest of them.
+pub fn highest(steps: &[(f64, f64)]) -> f64 {
+    steps.iter().map(|(_, height)| *height).fold(0.0, f64::max)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use super::super::material::{Material, RunMaterial};
 use super::super::pen::Mark;
 use super::super::steps::steps;
-use crate::text::{secs, short};
+use crate::text::{each_once, secs, short};
 use plan::ClientLimit;
 use plan::Component;
 
@@ -39,23 +39,18 @@ pub(super) struct Curve {
 pub(super) fn arm(material: &Material, run: &RunMaterial) -> Arm {
     let end_secs = run.summary.observed_secs;
     let plan = &run.run.info.plan;
-    let background = |team: &str| plan.tenants.iter().any(|t| t.name == team && t.background);
     let mut bound: BTreeMap<(&str, &str), Vec<(f64, f64)>> = BTreeMap::new();
     let (mut asked, mut done) = (0, 0);
     let mut last_secs: Option<f64> = None;
-    for record in run.run.records.iter().filter(|r| !background(&r.tenant)) {
+    for record in run.foreground() {
         asked += 1;
         let at = record.first_bind_secs().filter(|at| *at <= end_secs);
         done += u32::from(at.is_some());
         last_secs = last_secs.into_iter().chain(at).reduce(f64::max);
-        bound
-            .entry((&record.tenant, &record.class))
-            .or_default()
-            .extend(at.map(|at| (at, 1.0)));
+        let own = bound.entry((&record.tenant, &record.class)).or_default();
+        own.extend(at.map(|at| (at, 1.0)));
     }
-    let several = bound
-        .keys()
-        .any(|(team, _)| Some(team) != bound.keys().next().map(|(t, _)| t));
+    let several = each_once(bound.keys().map(|(team, _)| *team)).len() > 1;
     let mut marks: BTreeMap<&str, usize> = BTreeMap::new();
     let mut curves = Vec::new();
     for ((team, class), changes) in bound {
@@ -72,15 +67,11 @@ pub(super) fn arm(material: &Material, run: &RunMaterial) -> Arm {
         });
         *nth += 1;
     }
+    let calls = run.summary.calls_per_pod.get(Component::Hami.name());
     Arm {
         name: run.summary.arm.clone(),
         limit: plan.hami.limit,
-        calls: run
-            .summary
-            .calls_per_pod
-            .get(Component::Hami.name())
-            .map(|calls| calls.values().sum())
-            .filter(|n| *n > 0.0),
+        calls: calls.map(|calls| calls.values().sum()).filter(|n| *n > 0.0),
         end_secs,
         asked,
         bound: done,

@@ -3,6 +3,7 @@
 use super::super::theme::{MARGIN, TITLE, WIDTH};
 use super::super::words::wrap;
 use super::arm::Arm;
+use crate::text::joined;
 use plan::ClientLimit;
 
 /// `a`, or `a to b` where the values differ when printed: the smallest and the largest.
@@ -36,10 +37,8 @@ pub(super) fn finding(arms: &[Arm]) -> String {
         });
         arm.in_words() + &limit.unwrap_or_default()
     };
-    let joined = |words: &dyn Fn(&Arm) -> String| {
-        let each: Vec<String> = arms.iter().map(words).collect();
-        format!("Bound: {}", each.join("; "))
-    };
+    let joined =
+        |words: &dyn Fn(&Arm) -> String| format!("Bound: {}", joined(arms.iter().map(words), "; "));
     let allowed = || arms.iter().filter(|a| a.allowed().is_some());
     let mut limits: Vec<String> = allowed()
         .map(|a| format!("{} / {}", a.limit.qps, a.limit.burst))
@@ -61,12 +60,8 @@ pub(super) fn finding(arms: &[Arm]) -> String {
 /// As many arms as there is room for; each panel says its own.
 fn some(arms: &[Arm]) -> String {
     let title = |n: usize| {
-        let each: Vec<String> = arms.iter().take(n).map(Arm::in_short).collect();
-        format!(
-            "Bound: {}; and {} more arms",
-            each.join("; "),
-            arms.len() - n
-        )
+        let each = joined(arms.iter().take(n).map(Arm::in_short), "; ");
+        format!("Bound: {each}; and {} more arms", arms.len() - n)
     };
     let fitting = (1..arms.len()).rev().map(title).find(|title| fits(title));
     fitting.unwrap_or_else(|| title(arms.len().min(1)))

@@ -36,19 +36,11 @@ impl BoundOverTime {
     /// A chart, if the session watched bare pods for a fixed time.
     pub fn of(material: &Material) -> Option<Self> {
         let watched = |r: &&RunMaterial| {
-            let plan = &r.run.info.plan;
-            let background =
-                |team: &str| plan.tenants.iter().any(|t| t.name == team && t.background);
-            let mut own = r.run.records.iter().filter(|r| !background(&r.tenant));
             // Jobs wait for quota, too, which is another ceiling.
-            plan.observe_secs.is_some() && own.all(|r| r.via == Via::Pod)
+            r.run.info.plan.observe_secs.is_some() && r.foreground().all(|r| r.via == Via::Pod)
         };
-        let shown = material.shown().into_iter();
-        let arms: Vec<Arm> = shown
-            .filter(watched)
-            .take(PANELS)
-            .map(|r| arm(material, r))
-            .collect();
+        let shown = material.shown().into_iter().filter(watched).take(PANELS);
+        let arms: Vec<Arm> = shown.map(|r| arm(material, r)).collect();
         (!arms.is_empty()).then(|| Self {
             arms,
             origin: material.origin(),
@@ -76,11 +68,8 @@ impl Sketch for BoundOverTime {
             keys.push(Key::new(Mark::Line, INK, "all"));
         }
         if self.arms.iter().any(|a| a.ceiling_line().is_some()) {
-            keys.push(Key::new(
-                Mark::Dash,
-                WRONG,
-                "what HAMi's client limit allows",
-            ));
+            let label = "what HAMi's client limit allows";
+            keys.push(Key::new(Mark::Dash, WRONG, label));
         }
         keys
     }
@@ -103,13 +92,7 @@ impl Sketch for BoundOverTime {
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
-        let n = self.arms.len();
-        for (i, (arm, (sides, rows))) in self
-            .arms
-            .iter()
-            .zip(grid::places(n, PANEL_HEIGHT))
-            .enumerate()
-        {
+        for (arm, (sides, rows), is_last) in grid::each(&self.arms, PANEL_HEIGHT) {
             let x = Scale::exact(arm.end_secs);
             let panel = Panel::new(body, sides, rows, x, Scale::linear(f64::from(arm.asked)));
             panel.axes(&short(&arm.name, 24), "")?;
@@ -122,8 +105,7 @@ impl Sketch for BoundOverTime {
                 let allowed = format!("HAMi's limit allows {n:.0}");
                 write(body, (left + 12, top + 56), &allowed, &Words::soft())?;
             }
-            let last = grid::is_last_row(i, n);
-            panel.x_axis(if last { "seconds" } else { "" }, true)?;
+            panel.x_axis(if is_last { "seconds" } else { "" }, true)?;
             let mut all: Vec<(f64, f64)> = Vec::new();
             for curve in &arm.curves {
                 panel.line_steps(&curve.steps, curve.mark, curve.colour)?;

@@ -4,8 +4,10 @@ use plotters::prelude::*;
 
 use super::super::latency::tails;
 use super::super::material::{Material, RunMaterial};
-use crate::text::{count, percentile, secs, short};
-use results::run_folder::{ComponentExit, Percentile, StallLatency, StallSummary, StorageRow};
+use crate::text::{count, grouped, percentile, secs, short, unless_none};
+use results::run_folder::{
+    ComponentExit, Percentile, RunSummary, StallLatency, StallSummary, StorageRow,
+};
 
 /// The most components whose exits one picture shows.
 const LANES: usize = 8;
@@ -49,12 +51,11 @@ impl Data {
                 teams.push((team.name.clone(), colour, waits));
             }
         }
-        let counts = run.summary.restarts.values();
         // What the harness ends with the run is no finding.
         let exits = run.run.exits.iter().filter(|e| e.secs <= end);
         Self {
             observed_secs: end,
-            restarts: counts.fold(0, |a, b| a.saturating_add(*b)),
+            restarts: restarts(&run.summary),
             exits: exits.cloned().collect(),
             stalls: run.summary.stalls.clone(),
             in_stalls: run.summary.bound_in_stalls.clone(),
@@ -72,14 +73,7 @@ impl Data {
 
     /// Components that exited, the most frequent first.
     pub fn lanes(&self) -> Vec<(&str, usize)> {
-        let mut lanes: Vec<(&str, usize)> = Vec::new();
-        for exit in &self.exits {
-            match lanes.iter_mut().find(|(name, _)| *name == exit.component) {
-                Some((_, n)) => *n += 1,
-                None => lanes.push((&exit.component, 1)),
-            }
-        }
-        lanes.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        let mut lanes = tally(self.exits.iter().map(|exit| exit.component.as_str()));
         lanes.truncate(LANES);
         lanes
     }
@@ -119,16 +113,17 @@ impl Data {
 
 /// `etcd stalled for 15 s, 3 times`.
 fn lengths(stalls: &[StallSummary]) -> String {
-    let each: Vec<f64> = stalls.iter().map(|s| s.secs).collect();
-    let (low, high) = each
-        .iter()
-        .fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+    let each = || stalls.iter().map(|s| s.secs);
+    let ends = [
+        each().fold(f64::MAX, f64::min),
+        each().fold(f64::MIN, f64::max),
+    ];
     // They are measured: the planned ones are whole seconds.
-    let whole = |v: f64| format!("{v:.0}");
-    let lengths = if whole(low) == whole(high) {
-        whole(low)
+    let [low, high] = ends.map(|v| format!("{v:.0}"));
+    let lengths = if low == high {
+        low
     } else {
-        format!("{} to {}", whole(low), whole(high))
+        format!("{low} to {high}")
     };
     let times = match stalls.len() {
         1 => "once".to_owned(),
@@ -155,24 +150,26 @@ fn inside_and_outside(waits: &StallLatency) -> String {
 
 /// Why components were restarted, the most frequent cause first: ` (2 × leader election lost, 1 × crash)`.
 fn causes(exits: &[ComponentExit]) -> String {
-    let mut causes: Vec<(&str, usize)> = Vec::new();
-    for exit in exits.iter().filter(|e| e.restarted) {
-        match causes.iter_mut().find(|(cause, _)| *cause == exit.cause) {
-            Some((_, n)) => *n += 1,
-            None => causes.push((&exit.cause, 1)),
-        }
-    }
-    causes.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let words: Vec<String> = causes
-        .iter()
+    let restarted = exits.iter().filter(|e| e.restarted);
+    let causes = tally(restarted.map(|exit| exit.cause.as_str())).into_iter();
+    let words = causes
         .take(3)
-        .map(|(cause, n)| format!("{n} × {}", short(cause, 40)))
-        .collect();
-    if words.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", words.join(", "))
-    }
+        .map(|(cause, n)| format!("{n} × {}", short(cause, 40)));
+    let words: Vec<String> = words.collect();
+    unless_none(words.len(), |_| format!(" ({})", words.join(", ")))
+}
+
+/// How often each occurs, the most frequent first.
+fn tally<'a>(all: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
+    let groups = grouped(all.map(|one| (one, ()))).into_iter();
+    let mut counts: Vec<(&str, usize)> = groups.map(|(one, all)| (one, all.len())).collect();
+    counts.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    counts
+}
+
+/// Restarts of all components of a run.
+pub(super) fn restarts(run: &RunSummary) -> u32 {
+    run.restarts.values().fold(0, |a, b| a.saturating_add(*b))
 }
 
 #[cfg(test)]

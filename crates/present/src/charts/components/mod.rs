@@ -4,7 +4,7 @@ mod data;
 
 use plotters::prelude::*;
 
-use self::data::Data;
+use self::data::{Data, restarts};
 use super::canvas::{Key, Sketch};
 use super::material::{Material, RunMaterial};
 use super::panel::{FOOT, HEAD, NAME, Panel};
@@ -12,7 +12,7 @@ use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
 use super::theme::{GRID, INK, SOFT, WRONG};
 use super::words::{Words, write};
-use crate::text::{count, short};
+use crate::text::{count, joined, short};
 use plan;
 use results::run_folder::Soak;
 
@@ -45,7 +45,9 @@ impl Components {
         let one = material.arms().len() == 1;
         let soak = material.session.summary.soak.as_ref();
         let charts = material.shown().into_iter().map(|shown| {
-            let run = soak.map_or(shown, |_| most_restarts(material, shown));
+            let run = soak.map_or(shown, |_| {
+                material.most(shown, |run| restarts(&run.summary))
+            });
             Self {
                 suffix: material.suffix(&run.summary.arm),
                 arm: (!one).then(|| run.summary.arm.clone()),
@@ -90,10 +92,7 @@ impl Components {
     fn draw_disk<DB: DrawingBackend>(&self, body: &Area<DB>, panel: &Panel<DB>) -> Drawn {
         let fsyncs = self.data.fsyncs();
         for pair in fsyncs.windows(2) {
-            let ends = [
-                panel.at(pair[0].0, pair[0].1),
-                panel.at(pair[1].0, pair[1].1),
-            ];
+            let ends = [pair[0], pair[1]].map(|(at, p99)| panel.at(at, p99));
             line(body, &ends, Mark::Line, SOFT, 3)?;
         }
         for (at, p99) in fsyncs {
@@ -130,29 +129,9 @@ impl Components {
     }
 }
 
-/// Of an arm of a soak the run with most restarts; of several with as many, the first.
-fn most_restarts<'a>(material: &'a Material, shown: &'a RunMaterial) -> &'a RunMaterial {
-    let restarts = |run: &RunMaterial| {
-        let each = run.summary.restarts.values();
-        each.fold(0_u32, |a, b| a.saturating_add(*b))
-    };
-    let own = material
-        .runs
-        .iter()
-        .filter(|r| r.summary.arm == shown.summary.arm);
-    own.rev()
-        .max_by_key(|r| restarts(r))
-        .filter(|r| restarts(r) > restarts(shown))
-        .unwrap_or(shown)
-}
-
 /// Which of its arm's runs that is, where there are several.
 fn which(material: &Material, run: &RunMaterial) -> Option<String> {
-    let own = material
-        .runs
-        .iter()
-        .filter(|r| r.summary.arm == run.summary.arm);
-    match own.count() {
+    match material.all_of(&run.summary.arm).count() {
         0 | 1 => None,
         n => Some(format!("repeat {} of {n}", run.summary.repeat)),
     }
@@ -174,8 +153,7 @@ impl Sketch for Components {
     }
 
     fn title(&self) -> String {
-        let run = [&self.arm, &self.which].into_iter().flatten().cloned();
-        let run = run.collect::<Vec<_>>().join(", ");
+        let run = joined([&self.arm, &self.which].into_iter().flatten(), ", ");
         let finding = match run.as_str() {
             "" => self.data.finding(),
             run => format!("{run}: {}", self.data.finding()),
@@ -226,12 +204,8 @@ impl Sketch for Components {
         let x = Scale::exact(self.data.observed_secs);
         let time = "seconds since the clock started";
         let (disk_bottom, exits_bottom) = self.bottoms();
-        let waits = self
-            .data
-            .teams
-            .iter()
-            .flat_map(|(_, _, w)| w)
-            .map(|(_, w)| *w);
+        let waits = self.data.teams.iter().flat_map(|(_, _, waits)| waits);
+        let waits = waits.map(|(_, wait)| *wait);
         let waits = waits.chain(self.data.never.iter().map(|(_, _, w)| *w));
         let rows = (HEAD, HEAD + PANEL_HEIGHT);
         let panel = Panel::new(body, sides, rows, x.clone(), Scale::log_secs(waits));

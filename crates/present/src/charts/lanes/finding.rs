@@ -1,7 +1,7 @@
 //! What a picture of machines finds, in words.
 
 use super::super::material::{Material, RunMaterial};
-use crate::text::count;
+use crate::text::{count, unless_none};
 use results::run_folder::{Placement, PlacementCounts};
 
 /// How often work was evicted. A task that was evicted twice counts twice.
@@ -26,19 +26,10 @@ pub(super) enum Verdict {
 
 /// The run of an arm that tells most: with most requests that were not placed on the machine cleared for them, else the one that is shown anyway.
 pub(super) fn telling<'a>(material: &'a Material, shown: &'a RunMaterial) -> &'a RunMaterial {
-    let own = material
-        .runs
-        .iter()
-        .filter(|r| r.summary.arm == shown.summary.arm);
-    let missed = |run: &RunMaterial| {
+    material.most(shown, |run| {
         let counts = counts(run);
         counts.elsewhere().saturating_add(counts.never)
-    };
-    // Of several with as many, the first.
-    own.rev()
-        .max_by_key(|r| missed(r))
-        .filter(|r| missed(r) > missed(shown))
-        .unwrap_or(shown)
+    })
 }
 
 pub(super) fn counts(run: &RunMaterial) -> PlacementCounts {
@@ -62,10 +53,7 @@ impl Evictions {
 
 pub(super) fn finding(evictions: Evictions, placed: (usize, usize), verdict: Verdict) -> String {
     let evicted = evictions.in_words();
-    let also = |n: u32, what: &str| match n {
-        0 => String::new(),
-        n => format!(", {n} {what}"),
-    };
+    let also = |n: u32, what: &str| unless_none(n, |n| format!(", {n} {what}"));
     match verdict {
         Verdict::Cleared(c) => format!(
             "{evicted}; {} of {} {} placed on the machine cleared for {}{}{}{}",

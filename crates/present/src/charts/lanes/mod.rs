@@ -16,7 +16,7 @@ use super::scale::Scale;
 use super::steps::steps;
 use super::theme::{GRID, INK, WRONG};
 use super::words::{Words, write};
-use crate::text::{count, short};
+use crate::text::{count, short, unless_none};
 use plan::CARDS_PER_NODE;
 
 /// The most machines that one picture shows.
@@ -83,6 +83,7 @@ impl Lanes {
         machines.truncate(LANES);
         machines.sort_by(|a, b| a.node.cmp(&b.node));
         let colour = |name: &String| (name.clone(), material.teams.colour(name));
+        let teams = run.summary.tenants.iter();
         let arm = &run.summary.arm;
         Some(Self {
             suffix: material.suffix(arm),
@@ -92,12 +93,7 @@ impl Lanes {
             observed_secs: run.summary.observed_secs,
             machines,
             left_out,
-            teams: run
-                .summary
-                .tenants
-                .iter()
-                .map(|t| colour(&t.name))
-                .collect(),
+            teams: teams.map(|t| colour(&t.name)).collect(),
             evictions,
             asked,
             placed,
@@ -134,11 +130,8 @@ impl Sketch for Lanes {
                 "being cleared, up to the hand-over",
             ));
         }
-        if self
-            .machines
-            .iter()
-            .any(|l| l.clearings.iter().any(|c| !c.handed_over))
-        {
+        let mut clearings = self.machines.iter().flat_map(|l| &l.clearings);
+        if clearings.any(|c| !c.handed_over) {
             keys.push(Key::new(Mark::Dots, INK, "cleared in vain"));
         }
         let placements = || self.machines.iter().flat_map(|l| &l.placements);
@@ -156,13 +149,10 @@ impl Sketch for Lanes {
     }
 
     fn note(&self) -> String {
-        let more = match self.left_out {
-            0 => String::new(),
-            n => format!(
-                " {} with evictions not shown.",
-                count(n as u64, "more machine")
-            ),
-        };
+        let more = unless_none(self.left_out, |n| {
+            let machines = count(n as u64, "more machine");
+            format!(" {machines} with evictions not shown.")
+        });
         format!(
             "The height of a lane is the {CARDS_PER_NODE} cards of a machine, filled with bound pods by team; {}: {}{more}",
             self.run, self.origin
@@ -205,10 +195,7 @@ impl Lanes {
         // Stacked from the top down: the sum of all teams first, then without the last, and so on.
         let teams: Vec<usize> = lane.changes.keys().copied().collect();
         for upto in (0..teams.len()).rev() {
-            let below = teams[..=upto]
-                .iter()
-                .filter_map(|t| lane.changes.get(t))
-                .flatten();
+            let below = lane.changes.values().take(upto + 1).flatten();
             let colour = self.teams.get(teams[upto]).map_or(INK, |(_, c)| *c);
             panel.fill_steps(&steps(below.copied().collect(), self.observed_secs), colour)?;
         }

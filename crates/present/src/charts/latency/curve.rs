@@ -38,15 +38,12 @@ pub(super) struct Curve {
 /// The curves of an arm, over all its repeats; the largest first, should there be too many to show.
 pub(super) fn curves(material: &Material, run: &RunMaterial) -> Vec<Curve> {
     let arm = &run.summary.arm;
-    let teams: Vec<(&str, BTreeMap<String, Vec<Sample>>)> = run
+    let teams = run
         .working()
-        .map(|t| (t.name.as_str(), pooled(material, arm, &t.name)))
-        .collect();
-    let one_team = teams
-        .iter()
-        .filter(|(_, classes)| !classes.is_empty())
-        .count()
-        == 1;
+        .map(|t| (t.name.as_str(), pooled(material, arm, &t.name)));
+    let teams = teams.filter(|(_, classes)| !classes.is_empty());
+    let teams: Vec<(&str, BTreeMap<String, Vec<Sample>>)> = teams.collect();
+    let one_team = teams.len() == 1;
     let mut curves = Vec::new();
     for (team, classes) in teams {
         let one_class = classes.len() == 1;
@@ -76,7 +73,7 @@ pub(super) fn curves(material: &Material, run: &RunMaterial) -> Vec<Curve> {
 /// The waits of a team by class, over all repeats of an arm.
 fn pooled(material: &Material, arm: &str, team: &str) -> BTreeMap<String, Vec<Sample>> {
     let mut all: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
-    for run in material.runs.iter().filter(|r| r.summary.arm == arm) {
+    for run in material.all_of(arm) {
         let own = run.run.records.iter().filter(|r| r.tenant == team);
         for ((class, phase), waits) in samples(own, run.summary.observed_secs).0 {
             if phase == Phase::BindLatency {

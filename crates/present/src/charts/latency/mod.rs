@@ -11,13 +11,13 @@ use plotters::prelude::*;
 
 use self::curve::{Curve, curves};
 use super::canvas::{Key, Sketch};
-use super::grid::{self, Place};
+use super::grid;
 use super::material::Material;
 use super::panel::{FOOT, HEAD, NAME, Panel};
 use super::pen::{Area, Drawn, Mark};
 use super::scale::Scale;
 use super::theme::INK;
-use crate::text::{count, short};
+use crate::text::{count, short, unless_none};
 use results::metrics::Amount;
 
 pub(super) use tails::tails;
@@ -47,21 +47,15 @@ impl BoundLatency {
     /// A chart, if the session has records.
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown();
-        let arms: Vec<Arm> = shown
-            .iter()
-            .map(|run| Arm {
-                name: run.summary.arm.clone(),
-                curves: curves(material, run),
-            })
-            .filter(|arm| !arm.curves.is_empty())
-            .take(PANELS)
-            .collect();
-        let never: usize = arms
-            .iter()
-            .flat_map(|a| &a.curves)
-            .map(|c| c.censored.len())
-            .sum();
-        let all: usize = arms.iter().flat_map(|a| &a.curves).map(Curve::count).sum();
+        let arms = shown.iter().map(|run| Arm {
+            name: run.summary.arm.clone(),
+            curves: curves(material, run),
+        });
+        let arms = arms.filter(|arm| !arm.curves.is_empty());
+        let arms: Vec<Arm> = arms.take(PANELS).collect();
+        let drawn = || arms.iter().flat_map(|a| &a.curves);
+        let never: usize = drawn().map(|c| c.censored.len()).sum();
+        let all: usize = drawn().map(Curve::count).sum();
         let words = match (&arms[..], &shown[..]) {
             ([], _) => return None,
             ([_], [run, ..]) => tails(run, 2).unwrap_or_default(),
@@ -78,20 +72,11 @@ impl BoundLatency {
 
 /// The largest curve of the arms: in which it took least, and in which most.
 fn over_arms(arms: &[Arm]) -> String {
-    let largest = arms
-        .iter()
-        .flat_map(|a| &a.curves)
-        .max_by_key(|c| c.count());
-    let largest = largest.map(|c| c.label.clone()).unwrap_or_default();
-    let mut each: Vec<(&Arm, &Curve)> = Vec::new();
-    for arm in arms {
-        each.extend(
-            arm.curves
-                .iter()
-                .find(|c| c.label == largest)
-                .map(|c| (arm, c)),
-        );
-    }
+    let curves = arms.iter().flat_map(|a| &a.curves);
+    let largest = curves.max_by_key(|c| c.count());
+    let largest = largest.map_or("", |c| &c.label);
+    let of = |arm| Some((arm, arm.curves.iter().find(|c| c.label == largest)?));
+    let mut each: Vec<(&Arm, &Curve)> = arms.iter().filter_map(of).collect();
     each.sort_by(|(_, a), (_, b)| Amount::order(&a.tail_amount, &b.tail_amount));
     match each[..] {
         [(least, a), .., (most, b)] if a.tail != b.tail => {
@@ -106,10 +91,8 @@ fn over_arms(arms: &[Arm]) -> String {
 }
 
 fn finding(never: usize, all: usize, words: &str) -> String {
-    let never = match never {
-        0 => String::new(),
-        n => format!("{n} of {} never bound. ", count(all as u64, "request")),
-    };
+    let all = count(all as u64, "request");
+    let never = unless_none(never, |n| format!("{n} of {all} never bound. "));
     format!("{never}Bind latency, {words}")
 }
 
@@ -163,38 +146,22 @@ impl Sketch for BoundLatency {
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
         let n = self.arms.len();
-        let places: Vec<Place> = match n {
-            1 => vec![(
-                (120, body.dim_in_pixel().0.cast_signed() - 40),
-                (HEAD, HEAD + TALL),
-            )],
-            n => grid::places(n, LOW),
-        };
+        let wide = (120, body.dim_in_pixel().0.cast_signed() - 40);
         let curves = || self.arms.iter().flat_map(|a| &a.curves);
         let most = curves().map(Curve::count).max().unwrap_or(1);
         let y = Scale::log_secs(curves().flat_map(|c| {
-            let published = c.published.iter().map(|(_, secs)| *secs);
-            c.observed
-                .iter()
-                .chain(&c.censored)
-                .copied()
-                .chain(published)
+            let published = c.published.iter().map(|(_, secs)| secs);
+            let all = c.observed.iter().chain(&c.censored).chain(published);
+            all.copied()
         }));
-        for (i, (arm, (sides, rows))) in self.arms.iter().zip(places).enumerate() {
-            let panel = Panel::new(
-                body,
-                sides,
-                rows,
-                Scale::percentiles(most, n > 1),
-                y.clone(),
-            );
-            let title = if n == 1 {
-                "bind latency".to_owned()
-            } else {
-                short(&arm.name, 40)
+        for (arm, place, last) in grid::each(&self.arms, LOW) {
+            let (title, (sides, rows)) = match n {
+                1 => ("bind latency".to_owned(), (wide, (HEAD, HEAD + TALL))),
+                _ => (short(&arm.name, 40), place),
             };
+            let x = Scale::percentiles(most, n > 1);
+            let panel = Panel::new(body, sides, rows, x, y.clone());
             panel.axes(&title, "")?;
-            let last = n == 1 || grid::is_last_row(i, n);
             panel.x_axis(if last { "percentile of requests" } else { "" }, true)?;
             for curve in &arm.curves {
                 curve.draw(body, &panel)?;

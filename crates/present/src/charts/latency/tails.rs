@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::material::RunMaterial;
-use crate::text::percentile;
+use crate::text::{joined, percentile};
 use plan::metric::Phase;
 use results::run_folder::{Latency, Percentile};
 
@@ -24,20 +24,18 @@ pub fn tails(run: &RunMaterial, most: usize) -> Option<String> {
     }
     let mut classes: Vec<_> = classes.into_iter().collect();
     classes.sort_by_key(|(_, (n, _))| std::cmp::Reverse(*n));
-    let parts: Vec<String> = classes
+    let parts = classes
         .into_iter()
         .take(most)
         .filter_map(|(class, (_, teams))| {
             let p95 = teams.iter().all(|(_, l)| l.p95 != Percentile::TooFew);
             let value = |l: &Latency| percentile(if p95 { l.p95 } else { l.max });
-            let each: Vec<String> = teams
-                .iter()
-                .take(4)
-                .filter_map(|(team, l)| Some(format!("{team} {}", value(l)?)))
-                .collect();
+            let each = teams.iter().take(4);
+            let each = each.filter_map(|(team, l)| Some(format!("{team} {}", value(l)?)));
+            let each = joined(each, ", ");
             let name = if p95 { "p95" } else { "longest" };
-            (!each.is_empty()).then(|| format!("{class} {name}: {}", each.join(", ")))
-        })
-        .collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+            (!each.is_empty()).then(|| format!("{class} {name}: {each}"))
+        });
+    let parts = joined(parts, "; ");
+    Some(parts).filter(|parts| !parts.is_empty())
 }

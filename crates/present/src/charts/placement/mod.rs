@@ -14,7 +14,7 @@ use super::canvas::{Key, Sketch};
 use super::material::Material;
 use super::pen::{Area, Drawn, Mark};
 use super::theme::{GRID, INK, wash};
-use crate::text::{count, secs};
+use crate::text::{count, grouped, joined, secs, unless_none};
 
 /// The most arms that one picture shows.
 const PANELS: usize = 6;
@@ -32,37 +32,28 @@ impl Placement {
     pub fn of(material: &Material) -> Option<Self> {
         let shown = material.shown().into_iter().take(PANELS);
         let arms: Vec<Arm> = shown.filter_map(|run| arm(material, run)).collect();
-        let mut teams: Vec<(String, RGBColor)> = Vec::new();
-        for team in material.runs.iter().flat_map(|r| &r.summary.tenants) {
-            if teams.iter().all(|(name, _)| *name != team.name) {
-                teams.push((team.name.clone(), material.teams.colour(&team.name)));
-            }
-        }
+        let all = material.runs.iter().flat_map(|r| &r.summary.tenants);
+        let teams = grouped(all.map(|team| (&team.name, ()))).into_iter();
+        let teams = teams.map(|(name, _)| (name.clone(), material.teams.colour(name)));
         // On a cluster that is full nothing is scattered.
         let scattered = arms.iter().any(|arm| arm.idle() > 0);
         scattered.then(|| Self {
             arms,
-            teams,
+            teams: teams.collect(),
             origin: material.origin(),
         })
     }
 }
 
 fn finding(arms: &[Arm]) -> String {
-    let parts: Vec<String> = arms
-        .iter()
-        .take(4)
-        .map(|a| {
-            format!(
-                "{}: {} of {} placed with {} cards idle",
-                a.name,
-                a.placed,
-                a.asked,
-                a.idle()
-            )
-        })
-        .collect();
-    format!("Whole machines, {}", parts.join("; "))
+    let parts = arms.iter().take(4).map(|arm| {
+        let (name, idle) = (&arm.name, arm.idle());
+        format!(
+            "{name}: {} of {} placed with {idle} cards idle",
+            arm.placed, arm.asked
+        )
+    });
+    format!("Whole machines, {}", joined(parts, "; "))
 }
 
 impl Sketch for Placement {
@@ -75,12 +66,8 @@ impl Sketch for Placement {
     }
 
     fn legend(&self) -> Vec<Key> {
-        let used = || {
-            self.arms
-                .iter()
-                .flat_map(|a| &a.nodes)
-                .flat_map(|n| n.used.values())
-        };
+        let nodes = || self.arms.iter().flat_map(|a| &a.nodes);
+        let used = || nodes().flat_map(|n| n.used.values());
         let mut keys = Vec::new();
         for (name, colour) in &self.teams {
             for (part, what) in [(false, "a whole card"), (true, "parts of a card")] {
@@ -91,24 +78,18 @@ impl Sketch for Placement {
             }
         }
         keys.push(Key::new(Mark::Fill, GRID, "idle card"));
-        keys.push(Key::new(
-            Mark::Diamond,
-            INK,
-            "a whole machine was placed here later",
-        ));
+        let label = "a whole machine was placed here later";
+        keys.push(Key::new(Mark::Diamond, INK, label));
         keys
     }
 
     fn note(&self) -> String {
         let moment = self.arms.first().map_or(0.0, |a| a.moment_secs);
         let unknown: usize = self.arms.iter().map(|a| a.unknown).sum();
-        let assumed = match unknown {
-            0 => String::new(),
-            n => format!(
-                " The cards of {} are not recorded; each is shown on a card of its own.",
-                count(n as u64, "pod")
-            ),
-        };
+        let assumed = unless_none(unknown, |n| {
+            let pods = count(n as u64, "pod");
+            format!(" The cards of {pods} are not recorded; each is shown on a card of its own.")
+        });
         format!(
             "A column is a machine, a square is a card, at {}, when the whole machines were submitted. Scattered: idle on \
              machines in use.{assumed} {}",
@@ -118,11 +99,8 @@ impl Sketch for Placement {
     }
 
     fn height(&self) -> u32 {
-        self.arms
-            .iter()
-            .map(Arm::height)
-            .sum::<i32>()
-            .unsigned_abs()
+        let all: i32 = self.arms.iter().map(Arm::height).sum();
+        all.unsigned_abs()
     }
 
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {

@@ -5,6 +5,7 @@ use super::super::measured::Measured;
 use compare::baseline::NIGHTS;
 use compare::metrics::Declared;
 use compare::rank;
+use compare::thresholds;
 use plan::metric::{Metric, MetricKey};
 use results::metrics::Amount;
 
@@ -37,10 +38,7 @@ pub(super) fn chosen(last: &Material, experiment: &str) -> Vec<(String, MetricKe
         return all;
     }
     let first = last.arms().first().map(|a| (*a).to_owned());
-    let run = last
-        .runs
-        .iter()
-        .find(|r| Some(&r.summary.arm) == first.as_ref());
+    let run = first.as_ref().and_then(|arm| last.all_of(arm).next());
     for team in run.into_iter().flat_map(RunMaterial::working) {
         let class = team.latency.keys().next();
         let key = match team.makespan_secs {
@@ -82,9 +80,7 @@ type Against = (f64, f64, Option<(f64, f64)>);
 
 /// How `own` runs compare with those before; `None` where a share of them means nothing.
 fn against(base: &[Amount], own: &[Amount], median: Amount) -> Option<Against> {
-    let mut sorted = base.to_vec();
-    sorted.sort_by(Amount::order);
-    let middle = sorted.get(sorted.len().checked_sub(1)? / 2)?.at_least();
+    let middle = thresholds::median(base)?.at_least();
     if base.iter().chain(own).any(|v| v.at_least() <= 0.0) {
         return None;
     }

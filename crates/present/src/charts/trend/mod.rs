@@ -16,7 +16,7 @@ use super::pen::{Area, Drawn, Mark, line, spot};
 use super::scale::Scale;
 use super::theme::{INK, LINE, SOFT};
 use super::words::{Words, write};
-use crate::text::{count, short, to_the_second};
+use crate::text::{count, each_once, joined, short, to_the_second};
 use compare::baseline::NIGHTS;
 use plan::metric::{MetricKey, Unit};
 
@@ -65,18 +65,11 @@ impl Trend {
         }
         metrics.retain(|f| f.points.len() > 1);
         metrics.truncate(PANELS);
-        let mut sources: Vec<String> = sessions
-            .iter()
-            .map(|m| m.session.summary.hami.label())
-            .collect();
-        sources.sort();
-        sources.dedup();
+        let summaries = || sessions.iter().map(|m| &m.session.summary);
+        let sources = each_once(summaries().map(|summary| summary.hami.label()));
         (!metrics.is_empty()).then(|| Self {
             metrics,
-            started: sessions
-                .iter()
-                .map(|m| to_the_second(&m.session.summary.started))
-                .collect(),
+            started: summaries().map(|s| to_the_second(&s.started)).collect(),
             sources: sources.len(),
             experiment,
         })
@@ -97,20 +90,18 @@ impl Metric {
 
     /// As its name, for the two lines above a panel: of what (arm, team, class), and the metric with its unit.
     fn lines(&self) -> (String, String) {
-        let own = [self.key.team_name(), self.key.class_name()];
-        let of: Vec<&str> = self
-            .arm
-            .as_deref()
-            .into_iter()
-            .chain(own.into_iter().flatten())
-            .collect();
+        let of = [
+            self.arm.as_deref(),
+            self.key.team_name(),
+            self.key.class_name(),
+        ];
         let row = self.key.row();
         let unit = match row.unit.symbol() {
             "" => String::new(),
             symbol => format!(", {symbol}"),
         };
         (
-            short(&of.join(" "), 24),
+            short(&joined(of.into_iter().flatten(), " "), 24),
             short(&format!("{}{unit}", row.name), 30),
         )
     }
@@ -138,15 +129,10 @@ impl Sketch for Trend {
                 clear.join("; ")
             );
         }
-        let largest = self
-            .metrics
-            .iter()
-            .filter_map(|f| Some((f, f.change()?.0)))
-            .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-        let unsure = self
-            .metrics
-            .iter()
-            .all(|f| f.change().is_none_or(|c| c.1.is_none()));
+        let changes = self.metrics.iter().filter_map(|f| Some((f, f.change()?.0)));
+        let largest = changes.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+        let mut changes = self.metrics.iter().filter_map(Metric::change);
+        let unsure = changes.all(|(_, ends)| ends.is_none());
         let why = if unsure {
             "too few runs to tell it from chance"
         } else {
@@ -202,13 +188,7 @@ impl Sketch for Trend {
 
     #[allow(clippy::cast_precision_loss)] // numbers of sessions
     fn draw<DB: DrawingBackend>(&self, body: &Area<DB>) -> Drawn {
-        let n = self.metrics.len();
-        for (i, (metric, (sides, rows))) in self
-            .metrics
-            .iter()
-            .zip(grid::places(n, PANEL_HEIGHT))
-            .enumerate()
-        {
+        for (metric, (sides, rows), last) in grid::each(&self.metrics, PANEL_HEIGHT) {
             let values = metric.points.iter().flat_map(|p| {
                 let measured = p.measured.values.iter().map(|v| v.at_least());
                 let interval = p.interval.into_iter().flat_map(|(low, high)| [low, high]);
@@ -216,12 +196,8 @@ impl Sketch for Trend {
             });
             let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
             // Of things that are counted less than one is nothing.
-            let apart = if matches!(metric.key.row().unit, Unit::Count | Unit::Cards) {
-                low + 1.0
-            } else {
-                low
-            };
-            let high = high.max(apart);
+            let counted = matches!(metric.key.row().unit, Unit::Count | Unit::Cards);
+            let high = if counted { high.max(low + 1.0) } else { high };
             let x = Scale::numbers(self.started.len());
             let rows = (rows.0 + LINE, rows.1);
             let panel = Panel::new(body, sides, rows, x, Scale::between(low, high));
@@ -230,7 +206,6 @@ impl Sketch for Trend {
             let above = rows.0 - 30;
             write(body, (sides.0, above - LINE), &of, &Words::bold())?;
             write(body, (sides.0, above), &what, &Words::soft())?;
-            let last = grid::is_last_row(i, n);
             panel.x_axis(if last { "session, by time" } else { "" }, true)?;
             if let Some(published) = metric.points.iter().find_map(|p| p.measured.published) {
                 let ends = [(1.0, published), (self.started.len() as f64, published)];
@@ -245,10 +220,9 @@ impl Sketch for Trend {
                         line(body, &[(x - 10, y), (x + 10, y)], Mark::Line, SOFT, 2)?;
                     }
                 }
-                if let [Some(low), Some(high)] =
-                    [point.measured.values.first(), point.measured.values.last()]
-                {
-                    let ends = [panel.at(x, low.at_least()), panel.at(x, high.at_least())];
+                let values = &point.measured.values;
+                if let (Some(low), Some(high)) = (values.first(), values.last()) {
+                    let ends = [low, high].map(|end| panel.at(x, end.at_least()));
                     line(body, &ends, Mark::Line, metric.colour, 6)?;
                 }
                 let median = panel.at(x, point.measured.of_arm.at_least());
