@@ -17,7 +17,6 @@ fn annotated(name: &'static str, devices: &str) -> Pod {
         .note(ALLOCATED, devices)
 }
 
-#[expect(clippy::too_many_lines, reason = "a list")]
 pub(super) fn scenarios() -> Vec<Scenario> {
     let one = || vec![small_node("a", 1)];
     let two = || vec![small_node("a", 2)];

@@ -34,7 +34,7 @@ fn registration() -> Vec<Scenario> {
         .on(three()
             .into_iter()
             .map(super::super::scenario::Node::unstamped)
-            .collect())
+            .collect::<Vec<_>>())
         .submit([tenth("t1")])
         .alike(),
         scenario(
@@ -59,7 +59,6 @@ fn registration() -> Vec<Scenario> {
     ]
 }
 
-#[expect(clippy::too_many_lines, reason = "a list")]
 fn changes() -> Vec<Scenario> {
     let two = || vec![small_node("a", 1), small_node("b", 1)];
     let on = |name, node: &str| whole(name, 1).on("kubernetes.io/hostname", node);

@@ -70,7 +70,7 @@ fn amounts() -> Vec<Scenario> {
             .on(one()
                 .into_iter()
                 .map(|n| n.with(0..1, "count", &json!(2)))
-                .collect())
+                .collect::<Vec<_>>())
             .submit([tenth("t1"), tenth("t2"), tenth("t3")]),
         scenario("memory-runs-out", "reasons differ from machine to machine")
             .on([

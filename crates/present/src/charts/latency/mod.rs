@@ -75,8 +75,10 @@ fn over_arms(arms: &[Arm]) -> String {
     let curves = arms.iter().flat_map(|a| &a.curves);
     let largest = curves.max_by_key(|c| c.count());
     let largest = largest.map_or("", |c| &c.label);
-    let of = |arm| Some((arm, arm.curves.iter().find(|c| c.label == largest)?));
-    let mut each: Vec<(&Arm, &Curve)> = arms.iter().filter_map(of).collect();
+    let with_it = arms
+        .iter()
+        .filter_map(|arm| Some((arm, arm.curves.iter().find(|c| c.label == largest)?)));
+    let mut each: Vec<(&Arm, &Curve)> = with_it.collect();
     each.sort_by(|(_, a), (_, b)| Amount::order(&a.tail_amount, &b.tail_amount));
     match each[..] {
         [(least, a), .., (most, b)] if a.tail != b.tail => {
