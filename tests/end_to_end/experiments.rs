@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::support::{Bed, messages, say, turn};
 use plan::metric::Phase;
-use results::run_folder::{ArmSummary, RunSummary, Session};
+use results::run_folder::{ArmSummary, Percentile, RunSummary, Session};
 
 /// Runs an experiment of the repository with its text changed, on the built-in extender; the session.
 fn run(bed: &Bed, experiment: &str, changes: &[(&str, &str)], options: &[&str]) -> Session {
@@ -135,7 +135,10 @@ fn by_kueue_alone_no_machine_falls_empty_and_a_cleared_one_goes_to_its_request()
     let session = run(&bed, "preemption", &changes, &options);
     let arms = arms(&session);
     assert_claims_hold(arms["kueue"]);
-    assert_claims_hold(arms["clearer"]);
+    // One request on so few machines: the share that it allows is wide, and the claim stays open.
+    let claim = &arms["clearer"].claims[0];
+    assert_eq!(claim.holds, None, "{claim:?}");
+    assert!(claim.reason.contains("1 of 1 in 1 run"), "{claim:?}");
     let run = session.summary.runs.iter().find(|r| r.arm == "clearer");
     let run = run.expect("its run");
     // Eight single cards made room for it, and their team is told what that cost.
@@ -193,11 +196,21 @@ fn a_burst_that_others_are_evicted_for_waits_less_and_the_others_pay() {
     let arms_of_it = ["evict", "wait", "data-plane"].map(|arm| ["--arm", arm]);
     let options = [&["--nodes", "10"][..], arms_of_it.as_flattened()].concat();
     let session = run(&bed, "burst", &changes, &options);
-    assert_claims_hold(arms(&session)["wait"]);
     let run = |arm: &str| {
         let run = session.summary.runs.iter().find(|r| r.arm == arm);
         run.expect("its run")
     };
+    // Not by the claim, which a busy machine leaves open.
+    let waited = |arm: &str| {
+        let mut teams = run(arm).tenants.iter();
+        let team = teams.find(|t| t.name == "research").expect("the team");
+        let p50 = team.latency["whole-machine"][&Phase::BindLatency].p50;
+        match p50 {
+            Percentile::Secs(secs) | Percentile::Over { over: secs } => secs,
+            Percentile::TooFew => panic!("a median takes one sample"),
+        }
+    };
+    assert!(waited("wait") > waited("evict"));
     // In one arm the burst waits and nobody is evicted; in the other at least the tasks of one machine are.
     assert!(
         run("wait").evictions.is_empty(),

@@ -13,6 +13,8 @@ fn regimes(hami: &str) -> HamiKind {
     let output = bed.run(&[
         "bench",
         "regimes",
+        "--arm",
+        "fixed",
         "--compress",
         "2400",
         "--hami",

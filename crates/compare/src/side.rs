@@ -147,7 +147,7 @@ impl Side {
                 ));
                 continue;
             }
-            match session.run(&run.folder) {
+            match session.summarised(run) {
                 Ok(read) => {
                     self.notes
                         .extend(read.notes.iter().map(|n| format!("{of}: {n}")));

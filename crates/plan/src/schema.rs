@@ -104,7 +104,7 @@ mod tests {
         let committed = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
             committed == generated,
-            "schemas/experiment.schema.json is out of date; run UPDATE_SCHEMA=1 cargo test --lib schema"
+            "schemas/experiment.schema.json is out of date; run UPDATE_SCHEMA=1 cargo test -p headroom-plan schema"
         );
     }
 }

@@ -46,8 +46,8 @@ impl RunMaterial {
 impl Material {
     /// Reads a session. A run that can't be read is left out and noted.
     pub fn load(path: &Path) -> Result<Self, ReadError> {
-        let session = Session::load(path)?;
-        let mut notes = Vec::new();
+        let mut session = Session::load(path)?;
+        let mut notes = session.withdraw_unfounded();
         if !session.summary.complete {
             notes.push("the session did not end in order, so its values are incomplete".to_owned());
         }

@@ -26,7 +26,6 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
         ));
     }
     let mut broken: Vec<String> = all.broken.iter().map(ToString::to_string).collect();
-    broken.sort();
     let mut text = String::new();
     if !all.found.is_empty() {
         let header = [
@@ -38,9 +37,13 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
             "disturbed",
             "headline",
         ];
-        let rows = all.found.iter().rev().map(|session| row(root, session));
+        let rows = all.found.into_iter().rev().map(|mut session| {
+            broken.extend(session.withdraw_unfounded());
+            row(root, &session)
+        });
         text = table(&header, 0..0, rows) + "\n";
     }
+    broken.sort();
     for error in broken {
         text.push_str("unreadable: ");
         text.push_str(&clean(&error));

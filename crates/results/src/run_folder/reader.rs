@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::series::{Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 use super::summary::SCHEMA;
 use super::upgrade;
-use super::{Decision, Record, RestartRow, RunInfo, StorageRow, Summary, files};
+use super::{Decision, Record, RestartRow, RunInfo, RunSummary, StorageRow, Summary, files};
 
 /// Larger files are refused: an hour's records of ten thousand pods have some 20 MB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -105,6 +105,36 @@ impl Session {
         // Asked for by name, so that a file that is missing is an error and not a note.
         read(&path)?;
         csv(&path, &mut Vec::new())
+    }
+
+    /// Reads a run of the summary, and checks that it is still what was summarised.
+    ///
+    /// # Errors
+    /// As [`Run::load`], or if a run that came to its end has more or fewer records than requests.
+    pub fn summarised(&self, run: &RunSummary) -> Result<Run, ReadError> {
+        let read = self.run(&run.folder)?;
+        let requests: u64 = run.tenants.iter().map(|t| u64::from(t.submitted)).sum();
+        let records = read.records.len() as u64;
+        if run.came_to_its_end() && records != requests {
+            return Err(ReadError::Corrupt {
+                path: read.dir.join(files::JOBS),
+                error: format!("it has {records} records, and {requests} were summarised"),
+            });
+        }
+        Ok(read)
+    }
+
+    /// Withdraws what the summary says of runs whose records are gone, damaged or no longer those that were summarised. Returns
+    /// a sentence for each.
+    pub fn withdraw_unfounded(&mut self) -> Vec<String> {
+        let runs = self.summary.runs.iter();
+        let unfounded: Vec<(String, String)> = runs
+            .filter_map(|run| Some((run.folder.clone(), self.summarised(run).err()?.to_string())))
+            .collect();
+        for (folder, why) in &unfounded {
+            self.summary.withdraw(folder, why);
+        }
+        unfounded.into_iter().map(|(_, why)| why).collect()
     }
 
     /// Reads the run whose folder is named `folder` in the summary.

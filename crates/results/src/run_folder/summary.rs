@@ -109,6 +109,27 @@ pub struct Spread {
     pub max: Percentile,
 }
 
+impl Summary {
+    /// Withdraws a run, and what its arm's runs were said to show together.
+    pub(super) fn withdraw(&mut self, folder: &str, why: &str) {
+        let Some(at) = self.runs.iter().position(|run| run.folder == folder) else {
+            return;
+        };
+        let run = self.runs.remove(at);
+        self.meaning.clear();
+        for arm in self.arms.iter_mut().filter(|arm| arm.name == run.arm) {
+            arm.metrics.clear();
+            arm.placements = None;
+            arm.claims_hold = None;
+            arm.reason = format!("cannot be judged: {why}");
+            for claim in &mut arm.claims {
+                claim.holds = None;
+                claim.reason = format!("run {folder} can't be counted any more: {why}");
+            }
+        }
+    }
+}
+
 /// A claim that an experiment declares.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
