@@ -85,7 +85,7 @@ fn a_session_that_is_compared_is_not_written_to() {
             line.starts_with(option) && line.contains("session"),
             "{line}"
         );
-        let line = refused(&[&base, &new, option, &format!("{new}/default-1/run.json")]);
+        let line = refused(&[&base, &new, option, &format!("{new}/fixed-1/run.json")]);
         assert!(line.contains("session"), "{line}");
     }
     refused(&[&base, &new, "--json", aside, "--markdown", &summary]);

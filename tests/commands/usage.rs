@@ -41,7 +41,7 @@ fn options_that_make_no_sense_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
     refused(dir, &["bench", "regimez"], &["regimez", "regimes"]);
-    refused(dir, &["bench", "--arm", "defualt"], &["defualt", "default"]);
+    refused(dir, &["bench", "--arm", "fxied"], &["fxied", "fixed"]);
     for bad in ["0", "-3", "NaN", "inf", "1e99"] {
         let option = format!("--compress={bad}");
         refused(dir, &["bench", &option], &["compress"]);

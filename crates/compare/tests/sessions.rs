@@ -227,7 +227,7 @@ fn disturbed_runs_are_no_baseline_and_count_for_nothing() {
     assert!(
         all.notes
             .iter()
-            .any(|n| n.contains("base/default-1 is left out as disturbed (busy-machine"))
+            .any(|n| n.contains("base/fixed-1 is left out as disturbed (busy-machine"))
     );
     let line = compared(&one, &new, &Options::default())
         .unwrap_err()
@@ -251,7 +251,7 @@ fn disturbed_runs_are_no_baseline_and_count_for_nothing() {
     });
     let all = compared(&base, &new, &taken).unwrap();
     assert_eq!((all.base.runs, all.base.disturbed), (2, 0));
-    let note = "base/default-1 is left out: it was cut short";
+    let note = "base/fixed-1 is left out: it was cut short";
     assert!(all.notes.iter().any(|n| n == note), "{:?}", all.notes);
 }
 

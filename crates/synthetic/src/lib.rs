@@ -11,6 +11,7 @@ mod series;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
 
@@ -85,12 +86,27 @@ pub fn exit(secs: f64, cause: &str) -> ComponentExit {
     }
 }
 
+/// `start`, and a nanosecond that no other run has: no two begin at the same moment.
+fn moment(start: &str) -> String {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let run = RUNS.fetch_add(1, Ordering::Relaxed);
+    format!("{}.{run:09}Z", start.trim_end_matches('Z'))
+}
+
 impl Script {
     /// Writes the session below `root` and returns its folder.
     pub fn write(&self, root: &Path) -> PathBuf {
         let dir = root.join(self.folder);
         let experiment = plan::load(self.experiment).unwrap();
-        let mut plans = plan::plans(&experiment, &Overrides::default()).unwrap();
+        let overrides = Overrides {
+            // Of three arms one: the others would take as long again each.
+            arms: match self.experiment {
+                "regimes" => vec!["fixed".into()],
+                _ => Vec::new(),
+            },
+            ..Overrides::default()
+        };
+        let mut plans = plan::plans(&experiment, &overrides).unwrap();
         plans.iter_mut().for_each(self.edit);
         let mut judged = Vec::new();
         let hami = HamiSource {
@@ -165,7 +181,7 @@ impl Script {
             schema: SCHEMA,
             headroom: "0.0.0-synthetic".into(),
             repeat,
-            started: self.started.into(),
+            started: moment(self.started),
             clock_started: Some(self.started.into()),
             plan: plan.clone(),
             host: Host::default(),

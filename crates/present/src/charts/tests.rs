@@ -238,6 +238,6 @@ fn folders_that_are_no_sessions_give_one_line_each() {
     assert!(refused(&session).contains("999"));
     assert!(!out.exists(), "nothing is written for what can't be read");
     fs::write(&summary, &good).unwrap();
-    fs::remove_dir_all(session.join("default-1")).unwrap();
+    fs::remove_dir_all(session.join("fixed-1")).unwrap();
     assert!(refused(&session).contains("nothing to draw"));
 }

@@ -270,7 +270,7 @@ fn at_another_compression_nothing_is_judged() {
         ..Overrides::default()
     };
     let order = order(&experiment, &overrides);
-    let outcome = Outcome::Ended(Box::new(ended(&order, &[("default", 1.0)], &[])));
+    let outcome = Outcome::Ended(Box::new(ended(&order, &[("fixed", 1.0)], &[])));
     let page = Page::new(&[Input {
         experiment: &experiment,
         order: Ok(&order),
