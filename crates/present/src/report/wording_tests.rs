@@ -328,7 +328,7 @@ fn every_metric_of_the_catalogue_that_has_a_value_has_a_row() {
     };
     let all: Values = CATALOGUE.iter().map(|row| (of(row), value)).collect();
     material.runs[0].metrics.clone_from(&all);
-    material.together.insert("default".into(), all);
+    material.together.insert("fixed".into(), all);
     let tables = tables::tables(&material);
     for row in CATALOGUE.iter().filter(|row| row.id != "submitted_count") {
         let own = |r: &&tables::Row| r.key == of(row) && r.definition == row.definition;
