@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "SECS", default_value_t = 120.0, value_parser = positive_secs)]
     pub time_limit: f64,
     /// Seconds that a request must wait before a node is cleared for it.
-    #[arg(long, value_name = "SECS", default_value_t = 0.0, value_parser = non_negative_secs)]
+    #[arg(long, value_name = "SECS", default_value_t = 0.0, value_parser = secs)]
     pub patience: f64,
     /// How many clearings may be in progress at the same time.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -63,8 +63,7 @@ pub struct Args {
 
 impl Args {
     /// [`Args::time_limit`] as a duration.
-    #[must_use]
-    pub fn time_limit(&self) -> Duration {
+    pub(crate) fn time_limit(&self) -> Duration {
         Duration::from_secs_f64(self.time_limit)
     }
 
@@ -93,16 +92,9 @@ fn secs(text: &str) -> Result<f64, String> {
     }
 }
 
-fn non_negative_secs(text: &str) -> Result<f64, String> {
-    secs(text)
-}
-
 fn positive_secs(text: &str) -> Result<f64, String> {
-    secs(text).and_then(|secs| {
-        if secs > 0.0 {
-            Ok(secs)
-        } else {
-            Err("must be above 0".into())
-        }
-    })
+    match secs(text)? {
+        0.0 => Err("must be above 0".into()),
+        secs => Ok(secs),
+    }
 }

@@ -1,10 +1,11 @@
 //! The controller: it holds the Lease, resumes the clearings of an earlier process, starts new ones and sweeps.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -20,9 +21,8 @@ use super::lease::{Elector, Gate};
 use super::live::{self, Live};
 use super::log::{Event, FailReason, Log};
 use super::owner::Owner;
-use super::state::{CLEARING, State};
+use super::state::{CLEARING, Phase, State};
 use super::sweep;
-use super::workload::Workload;
 
 /// The shortest time between two passes, however much changes.
 const PASS: Duration = Duration::from_millis(50);
@@ -89,7 +89,7 @@ pub async fn run(args: Args) -> anyhow::Result<Ended> {
     let mut elector = Elector::new(
         api.clone(),
         identity.clone(),
-        Owner::new(&args).lease().to_owned(),
+        Owner::new(&args).lease,
         args.lease_secs,
         gate.clone(),
         health,
@@ -228,11 +228,8 @@ impl<A: Api> Controller<A> {
             let Some(Ok(state)) = State::of(&node).filter(|_| self.owner.has(&node)) else {
                 continue;
             };
-            self.log.write(
-                self.api.now(),
-                Some(&clearing::tag(&name, &state)),
-                Event::Resumed,
-            );
+            let tag = clearing::tag(&name, &state);
+            self.log.write(self.api.now(), Some(tag), Event::Resumed);
             self.spawn(Arc::new(node), state, true);
         }
     }
@@ -259,24 +256,28 @@ impl<A: Api> Controller<A> {
                 Some(choice) => {
                     self.hopeless.remove(&request.target.uid);
                     let node = choice.node.name_any();
-                    let strategy = self.args.strategy;
-                    let state = State::begin(
-                        &self.owner,
-                        &node,
-                        request.target,
-                        request.priority,
-                        strategy,
-                        now,
-                        limit,
-                    );
+                    let seed = format!("{} {node} {}", request.target.uid, now.as_nanosecond());
+                    let state = State {
+                        id: self.owner.new_id(&seed),
+                        owner: Some(self.owner.lease.clone()),
+                        request: request.target,
+                        priority: request.priority,
+                        strategy: self.args.strategy,
+                        phase: Phase::Clearing,
+                        started: now,
+                        // Saturates at the end of time: `--time-limit` is a day at most.
+                        deadline: now.checked_add(limit).unwrap_or(Timestamp::MAX),
+                        cordoned: false,
+                        listed: Vec::new(),
+                    };
                     let event = Event::Chosen {
-                        strategy,
+                        strategy: state.strategy,
                         victims: u32::try_from(choice.victims.len()).unwrap_or(u32::MAX),
                         card_seconds: choice.victims.iter().map(|v| v.card_seconds).sum(),
                         cost: choice.cost,
                     };
-                    self.log
-                        .write(now, Some(&clearing::tag(&node, &state)), event);
+                    let tag = clearing::tag(&node, &state);
+                    self.log.write(now, Some(tag), event);
                     self.spawn(choice.node, state, false);
                 }
                 None => self.say_no_candidate(&request),
@@ -288,15 +289,11 @@ impl<A: Api> Controller<A> {
     /// scope overlaps, as long as that clearing's time is not up.
     fn is_served(&self, world: &World, request: &Request) -> bool {
         let now = self.api.now();
-        let pod = || {
-            world
-                .pods
-                .iter()
-                .find(|p| p.metadata.uid.as_ref() == Some(&request.target.uid))
-        };
+        let uid = &request.target.uid;
+        let is_pod = |pod: &Pod| pod.metadata.uid.as_ref() == Some(uid);
         let is_for = |state: &State| {
-            state.request.uid == request.target.uid
-                || pod().is_some_and(|p| handover::is_requests(world, &state.request, p))
+            let requests = |pod: &Pod| handover::is_requests(world, &state.request, pod);
+            state.request.uid == *uid || world.pods.iter().any(|p| is_pod(p) && requests(p))
         };
         let elsewhere = || {
             let others = world.nodes.iter().map(|m| &m.node);
@@ -318,21 +315,21 @@ impl<A: Api> Controller<A> {
         }
     }
 
-    fn spawn(&mut self, node: Arc<k8s_openapi::api::core::v1::Node>, state: State, guarded: bool) {
+    /// `guarded` is true if an earlier process began the clearing.
+    fn spawn(&mut self, node: Arc<Node>, state: State, guarded: bool) {
         let name = node.name_any();
         self.running.insert(name.clone(), state.clone());
-        let clearing = Clearing::new(
-            self.api.clone(),
-            Arc::clone(&self.args),
-            self.log.clone(),
+        let clearing = Clearing {
+            api: self.api.clone(),
+            args: Arc::clone(&self.args),
+            log: self.log.clone(),
             node,
             state,
-            guarded,
-        );
-        self.tasks.spawn(async move {
-            let in_vain = clearing.run().await;
-            (name, in_vain)
-        });
+            guarded: Arc::new(guarded.into()),
+            said: Mutex::default(),
+        };
+        self.tasks
+            .spawn(async move { (name, clearing.run().await) });
     }
 }
 
@@ -348,11 +345,8 @@ pub async fn release_everything<A: Api>(api: &A, args: &Args, log: &Log) -> anyh
     let mut left_over: BTreeMap<String, String> = BTreeMap::new();
     loop {
         let world = api.world();
-        let evicted = |w: &Workload| {
-            let by = w.evicted_by.as_ref();
-            by.is_some_and(|id| owner.has_id(&world, id))
-        };
-        let mut left = world.workloads.iter().any(|w| evicted(w));
+        let mut evicted_by = world.workloads.iter().flat_map(|w| &w.evicted_by);
+        let mut left = evicted_by.any(|id| owner.has_id(&world, id));
         for node in world.nodes.iter().map(|m| &m.node) {
             let name = node.name_any();
             if !owner.has(node) || left_over.contains_key(&name) {
@@ -376,7 +370,7 @@ pub async fn release_everything<A: Api>(api: &A, args: &Args, log: &Log) -> anyh
                 detail: "released by --put-back-all".into(),
                 secs,
             };
-            log.write(api.now(), Some(&clearing::tag(&name, &state)), event);
+            log.write(api.now(), Some(clearing::tag(&name, &state)), event);
             handover::unpin(api, &state, false).await;
             clearing::release(api, log, &name, &state, false).await;
         }

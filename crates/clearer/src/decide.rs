@@ -14,8 +14,9 @@ use interface::ClearerTrigger;
 
 use super::args::Args;
 use super::facts::{self, Machine, World};
+use super::log::Victim;
 use super::owner;
-use super::state::{ATTEMPTS, CLEARED_NODE, CLEARING, FAILED_AT, RequestKind, RequestRef};
+use super::state::{ATTEMPTS, CLEARED_NODE, CLEARING, FAILED_AT, RequestKind, RequestRef, number};
 use super::workload::Workload;
 
 /// A request that waits for a whole machine.
@@ -33,27 +34,6 @@ pub struct Request {
     pub spec: PodSpec,
 }
 
-/// A task on a node to be cleared.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Victim {
-    /// Its namespace.
-    pub namespace: String,
-    /// Pod name.
-    pub pod: String,
-    /// Pod UID.
-    pub uid: String,
-    /// Its Workload, if Kueue runs it.
-    pub workload: Option<String>,
-    /// Priority of the Workload, or of the pod.
-    pub priority: i32,
-    /// Cards it holds; parts of cards count as fractions.
-    pub cards: f64,
-    /// Seconds it has run.
-    pub age_secs: f64,
-    /// Card-seconds that its eviction loses, over all pods of its Workload.
-    pub card_seconds: f64,
-}
-
 /// A node to clear.
 #[derive(Debug, Clone)]
 pub struct Choice {
@@ -66,20 +46,14 @@ pub struct Choice {
 }
 
 /// The requests that wait, in the order they are served: priority, then age.
-#[must_use]
 pub fn waiting(world: &World, args: &Args, now: Timestamp) -> Vec<Request> {
-    let mut requests: Vec<Request> = world
-        .pods
-        .iter()
+    let pods = world.pods.iter();
+    let mut requests: Vec<Request> = pods
         .filter_map(|pod| waiting_pod(world, pod, args, now))
         .collect();
     if args.trigger == ClearerTrigger::PendingWorkload {
-        requests.extend(
-            world
-                .workloads
-                .iter()
-                .filter_map(|w| waiting_workload(world, w, args, now)),
-        );
+        let workloads = world.workloads.iter();
+        requests.extend(workloads.filter_map(|w| waiting_workload(world, w, args, now)));
     }
     requests.retain(|r| is_whole_machine(world, r, args));
     requests.sort_by(|a, b| {
@@ -98,16 +72,9 @@ fn patient(since: Timestamp, args: &Args, now: Timestamp) -> bool {
 fn waiting_pod(world: &World, pod: &Pod, args: &Args, now: Timestamp) -> Option<Request> {
     let since = facts::unschedulable_since(pod)?;
     let workload = world.workload_of(pod)?;
-    let tried = pod
-        .annotations()
-        .get(ATTEMPTS)
-        .and_then(|v| v.parse().ok())
-        .unwrap_or(0_u32);
-    if !workload.admitted
-        || !workload.active
-        || tried >= args.attempts
-        || !patient(since, args, now)
-    {
+    let tried: u32 = number(pod, ATTEMPTS);
+    let serves = workload.admitted && workload.active && tried < args.attempts;
+    if !serves || !patient(since, args, now) {
         return None;
     }
     let spec = pod.spec.clone()?;
@@ -168,7 +135,6 @@ fn is_whole_machine(world: &World, request: &Request, args: &Args) -> bool {
 /// A candidate is in scope, Ready and open to the request. It has exactly the cards that the request needs, only tasks
 /// that may be evicted, and was not cleared in vain within the last time limit. `taken` are the nodes of clearings in
 /// progress; `spoken_for` counts the free machines that earlier requests will take.
-#[must_use]
 pub fn choose(
     world: &World,
     request: &Request,
@@ -219,9 +185,8 @@ fn cheaper(a: &Choice, b: &Choice) -> bool {
 
 fn is_candidate(machine: &Machine, request: &Request, args: &Args, now: Timestamp) -> bool {
     let node = &machine.node;
-    let failed_lately = node
-        .annotations()
-        .get(FAILED_AT)
+    let failed = node.annotations().get(FAILED_AT);
+    let failed_lately = failed
         .and_then(|text| text.parse::<Timestamp>().ok())
         .is_some_and(|at| now.duration_since(at).as_secs_f64() < args.time_limit);
     args.scope.matches(node.labels())
@@ -243,22 +208,19 @@ fn victims(
     now: Timestamp,
 ) -> Option<Vec<Victim>> {
     let name = machine.node.name_any();
-    world
-        .pods
-        .iter()
-        .filter(|p| facts::bound_to(p) == Some(&name) && facts::holds_cards(p, &args.card_resource))
-        .map(|pod| {
-            let victim = victim(world, pod, machine.cards.memory_mib, args, now);
-            may_evict(world, pod, args)
-                .then_some(victim)
-                .filter(|v| v.priority <= request.priority)
-        })
-        .collect()
+    let here = world.pods.iter().filter(|p| {
+        facts::bound_to(p) == Some(&name) && facts::holds_cards(p, &args.card_resource)
+    });
+    here.map(|pod| {
+        let victim = victim(world, pod, machine.cards.memory_mib, args, now);
+        let may = may_evict(world, pod, args) && victim.priority <= request.priority;
+        may.then_some(victim)
+    })
+    .collect()
 }
 
 /// True if a pod may be evicted at all: its team is on the allow-list, no machine was cleared for it, and its Workload is
 /// known if Kueue runs it.
-#[must_use]
 pub fn may_evict(world: &World, pod: &Pod, args: &Args) -> bool {
     args.may_evict(&pod.namespace().unwrap_or_default())
         && !pod.annotations().contains_key(CLEARED_NODE)
@@ -266,7 +228,6 @@ pub fn may_evict(world: &World, pod: &Pod, args: &Args) -> bool {
 }
 
 /// A pod as a victim, with what its eviction loses.
-#[must_use]
 pub fn victim(
     world: &World,
     pod: &Pod,
@@ -295,10 +256,10 @@ pub fn victim(
         pod: pod.name_any(),
         uid: pod.uid().unwrap_or_default(),
         workload: workload.map(|w| w.name.clone()),
-        priority: workload.map_or_else(
-            || pod.spec.as_ref().and_then(|s| s.priority).unwrap_or(0),
-            |w| w.priority,
-        ),
+        priority: match workload {
+            Some(w) => w.priority,
+            None => pod.spec.as_ref().and_then(|s| s.priority).unwrap_or(0),
+        },
         cards: worth(pod),
         age_secs: facts::run_secs(pod, now),
         card_seconds,
@@ -318,39 +279,33 @@ impl Weights {
         let workloads = world.workloads.iter().map(|w| w.priority);
         let pods = world.pods.iter().filter_map(|p| p.spec.as_ref()?.priority);
         let all: BTreeSet<i32> = workloads.chain(pods).chain([0]).collect();
-        let ranks = all
-            .into_iter()
-            .zip(1_u32..)
-            .map(|(p, rank)| (p, f64::from(rank)))
-            .collect();
-        let lost_before = world
-            .workloads
-            .iter()
-            .filter(|w| w.lost_card_seconds > 0.0)
-            .map(|w| ((w.namespace.clone(), w.name.clone()), w.lost_card_seconds))
-            .collect();
-        Self { ranks, lost_before }
+        let ranks = (1_u32..).map(f64::from);
+        let lost = |w: &Arc<Workload>| {
+            let key = (w.namespace.clone(), w.name.clone());
+            (key, w.lost_card_seconds)
+        };
+        Self {
+            ranks: all.into_iter().zip(ranks).collect(),
+            lost_before: world.workloads.iter().map(lost).collect(),
+        }
     }
 
     /// Weighted card-seconds lost. A Workload with several pods here counts once. What a Workload lost to earlier clearings
     /// counts again: otherwise a task that has just been restarted would always be the cheapest.
     fn cost(&self, victims: &[Victim]) -> f64 {
         let mut seen = BTreeSet::new();
-        victims
-            .iter()
-            .filter(|v| {
-                v.workload
-                    .as_ref()
-                    .is_none_or(|w| seen.insert((&v.namespace, w)))
-            })
-            .map(|v| {
-                let before = v
-                    .workload
-                    .as_ref()
-                    .and_then(|w| self.lost_before.get(&(v.namespace.clone(), w.clone())));
-                let weight = self.ranks.get(&v.priority).copied().unwrap_or(1.0);
-                (v.card_seconds + before.copied().unwrap_or(0.0)) * weight
-            })
-            .sum()
+        let mut sum = 0.0;
+        for victim in victims {
+            let mut lost = victim.card_seconds;
+            if let Some(workload) = &victim.workload {
+                let key = (victim.namespace.clone(), workload.clone());
+                lost += self.lost_before.get(&key).copied().unwrap_or(0.0);
+                if !seen.insert(key) {
+                    continue;
+                }
+            }
+            sum += lost * self.ranks.get(&victim.priority).copied().unwrap_or(1.0);
+        }
+        sum
     }
 }

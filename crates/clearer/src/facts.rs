@@ -36,7 +36,6 @@ pub struct Machine {
 
 impl Machine {
     /// Reads a node's cards.
-    #[must_use]
     pub fn new(node: Node, resource: &str) -> Self {
         let cards = node_cards(&node, resource);
         Self {
@@ -67,7 +66,6 @@ pub struct World {
 
 impl World {
     /// A snapshot of these objects, indexed.
-    #[must_use]
     pub fn new(nodes: Vec<Machine>, pods: Vec<Arc<Pod>>, workloads: Vec<Arc<Workload>>) -> Self {
         let owners = workloads.iter().enumerate();
         let by_owner = owners
@@ -91,7 +89,6 @@ impl World {
     }
 
     /// The Workload of a pod, if it has one: its own, or its controller's.
-    #[must_use]
     pub fn workload_of(&self, pod: &Pod) -> Option<&Arc<Workload>> {
         let own = pod.metadata.uid.iter();
         let owners = pod.owner_references().iter().map(|o| &o.uid);
@@ -109,23 +106,18 @@ impl World {
     }
 
     /// A node by name.
-    #[must_use]
     pub fn node(&self, name: &str) -> Option<&Arc<Node>> {
-        self.nodes
-            .iter()
-            .map(|m| &m.node)
-            .find(|n| n.metadata.name.as_deref() == Some(name))
+        let mut nodes = self.nodes.iter().map(|m| &m.node);
+        nodes.find(|n| n.metadata.name.as_deref() == Some(name))
     }
 }
 
 /// True if Kueue runs this pod, whether or not its Workload is known yet.
-#[must_use]
 pub fn is_kueues(pod: &Pod) -> bool {
     pod.labels().contains_key(KUEUE_POD_SET)
 }
 
 /// Cards a pod asks for.
-#[must_use]
 pub fn cards(spec: &PodSpec, resource: &str) -> u32 {
     let running: u32 = spec.containers.iter().map(|c| amount(c, resource)).sum();
     let init = spec.init_containers.iter().flatten();
@@ -137,40 +129,32 @@ fn amount(container: &Container, resource: &str) -> u32 {
     let of = |map: &Option<BTreeMap<String, Quantity>>| {
         map.as_ref()?.get(resource)?.0.parse::<u32>().ok()
     };
-    container
-        .resources
-        .as_ref()
-        .and_then(|r| of(&r.limits).or_else(|| of(&r.requests)))
+    let mut resources = container.resources.iter();
+    resources
+        .find_map(|r| of(&r.limits).or_else(|| of(&r.requests)))
         .unwrap_or(0)
 }
 
 /// True if the pod asks for parts of cards rather than whole ones.
-#[must_use]
 pub fn is_sliced(spec: &PodSpec, resource: &str) -> bool {
     let memory = format!("{resource}mem");
     spec.containers.iter().any(|c| amount(c, &memory) > 0)
 }
 
 /// Cards that a pod holds, in fractions: a tenth of a card's memory is a tenth of a card.
-#[must_use]
 pub fn card_share(spec: &PodSpec, resource: &str, card_memory_mib: Option<u32>) -> f64 {
     let memory = format!("{resource}mem");
-    spec.containers
-        .iter()
-        .map(|c| {
-            let part = match (amount(c, &memory), card_memory_mib) {
-                (mib, Some(whole)) if mib > 0 && whole > 0 => {
-                    (f64::from(mib) / f64::from(whole)).min(1.0)
-                }
-                _ => 1.0,
-            };
-            f64::from(amount(c, resource)) * part
-        })
-        .sum()
+    let share = |c: &Container| {
+        let part = match (amount(c, &memory), card_memory_mib) {
+            (mib, Some(whole)) if mib > 0 && whole > 0 => f64::from(mib) / f64::from(whole),
+            _ => 1.0,
+        };
+        f64::from(amount(c, resource)) * part.min(1.0)
+    };
+    spec.containers.iter().map(share).sum()
 }
 
 /// True if a bound pod holds cards. A terminating pod does until it is gone, as HAMi counts it.
-#[must_use]
 pub fn holds_cards(pod: &Pod, resource: &str) -> bool {
     let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
     !matches!(phase, Some("Succeeded" | "Failed"))
@@ -178,28 +162,20 @@ pub fn holds_cards(pod: &Pod, resource: &str) -> bool {
 }
 
 /// The node a pod is bound to.
-#[must_use]
 pub fn bound_to(pod: &Pod) -> Option<&str> {
-    pod.spec
-        .as_ref()?
-        .node_name
-        .as_deref()
-        .filter(|n| !n.is_empty())
+    let node = pod.spec.as_ref()?.node_name.as_deref();
+    node.filter(|n| !n.is_empty())
 }
 
 /// The node whose cards HAMi has given to a pod, and when. After a failed bind the claim stays on the pod.
-#[must_use]
 pub fn claim(pod: &Pod) -> Option<(&str, Timestamp)> {
     let annotations = pod.annotations();
     let secs = annotations.get(CLAIMED_AT)?.parse().ok()?;
-    Some((
-        annotations.get(CLAIMED_NODE)?,
-        Timestamp::from_second(secs).ok()?,
-    ))
+    let at = Timestamp::from_second(secs).ok()?;
+    Some((annotations.get(CLAIMED_NODE)?, at))
 }
 
 /// Since when kube-scheduler has called the pod unschedulable. `None` if it has not, or if the pod is being deleted.
-#[must_use]
 pub fn unschedulable_since(pod: &Pod) -> Option<Timestamp> {
     if bound_to(pod).is_some() || pod.metadata.deletion_timestamp.is_some() {
         return None;
@@ -208,17 +184,12 @@ pub fn unschedulable_since(pod: &Pod) -> Option<Timestamp> {
     let condition = conditions.iter().find(|c| c.type_ == "PodScheduled")?;
     let unschedulable =
         condition.status == "False" && condition.reason.as_deref() == Some("Unschedulable");
-    unschedulable.then(|| {
-        condition
-            .last_transition_time
-            .as_ref()
-            .or(pod.metadata.creation_timestamp.as_ref())
-            .map_or(Timestamp::UNIX_EPOCH, |t| t.0)
-    })
+    let since = condition.last_transition_time.as_ref();
+    let since = since.or(pod.metadata.creation_timestamp.as_ref());
+    unschedulable.then(|| since.map_or(Timestamp::UNIX_EPOCH, |t| t.0))
 }
 
 /// Seconds a bound pod has run; 0 before its start.
-#[must_use]
 pub fn run_secs(pod: &Pod, now: Timestamp) -> f64 {
     let status = pod.status.as_ref();
     let running = status.and_then(|s| s.phase.as_deref()) == Some("Running");
@@ -254,7 +225,6 @@ pub struct NodeCards {
 
 /// Reads a node's cards from HAMi's registration. Without one they are read from `allocatable`, where a plain device plugin
 /// puts them.
-#[must_use]
 pub fn node_cards(node: &Node, resource: &str) -> NodeCards {
     if let Some(text) = node.annotations().get(REGISTER)
         && let Ok(all) = serde_json::from_str::<Vec<RegisteredCard>>(text)
@@ -266,58 +236,42 @@ pub fn node_cards(node: &Node, resource: &str) -> NodeCards {
             ids: healthy.into_iter().map(|c| c.id).collect(),
         };
     }
-    let allocatable = node.status.as_ref().and_then(|s| s.allocatable.as_ref());
+    let mut allocatable = node.status.iter().flat_map(|s| &s.allocatable);
+    let count = allocatable.find_map(|a| a.get(resource)?.0.parse().ok());
     NodeCards {
-        count: allocatable
-            .and_then(|a| a.get(resource)?.0.parse().ok())
-            .unwrap_or(0),
+        count: count.unwrap_or(0),
         ids: Vec::new(),
         memory_mib: None,
     }
 }
 
 /// True if the node is Ready and not being deleted.
-#[must_use]
 pub fn is_ready(node: &Node) -> bool {
-    let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
+    let mut conditions = node.status.iter().flat_map(|s| &s.conditions).flatten();
     node.metadata.deletion_timestamp.is_none()
-        && conditions
-            .is_some_and(|all| all.iter().any(|c| c.type_ == "Ready" && c.status == "True"))
+        && conditions.any(|c| c.type_ == "Ready" && c.status == "True")
 }
 
 /// A node's taints.
-#[must_use]
 pub fn taints(node: &Node) -> &[Taint] {
-    node.spec
-        .as_ref()
-        .and_then(|s| s.taints.as_deref())
-        .unwrap_or_default()
+    let spec = node.spec.as_ref();
+    spec.and_then(|s| s.taints.as_deref()).unwrap_or_default()
 }
 
 /// True if the node is cordoned.
-#[must_use]
 pub fn is_cordoned(node: &Node) -> bool {
     node.spec.as_ref().and_then(|s| s.unschedulable) == Some(true)
 }
 
 /// True if the pod's selectors and the node's taints let kube-scheduler bind the pod to the node.
-#[must_use]
 pub fn fits(spec: &PodSpec, node: &Node) -> bool {
     let labels = node.labels();
-    let selected = spec
-        .node_selector
-        .iter()
-        .flatten()
-        .all(|(key, value)| labels.get(key) == Some(value));
-    let required = spec
-        .affinity
-        .as_ref()
-        .and_then(|a| a.node_affinity.as_ref())
-        .and_then(|a| {
-            a.required_during_scheduling_ignored_during_execution
-                .as_ref()
-        });
-    let near = required.is_none_or(|r| r.node_selector_terms.iter().any(|t| term_fits(t, node)));
+    let mut selectors = spec.node_selector.iter().flatten();
+    let selected = selectors.all(|(key, value)| labels.get(key) == Some(value));
+    let affinity = spec.affinity.iter().flat_map(|a| &a.node_affinity);
+    let mut required =
+        affinity.flat_map(|a| &a.required_during_scheduling_ignored_during_execution);
+    let near = required.all(|r| r.node_selector_terms.iter().any(|t| term_fits(t, node)));
     selected && near && taints(node).iter().all(|taint| tolerates(spec, taint))
 }
 
@@ -325,13 +279,12 @@ fn term_fits(term: &NodeSelectorTerm, node: &Node) -> bool {
     let name = BTreeMap::from([("metadata.name".to_owned(), node.name_any())]);
     let labels = term.match_expressions.iter().flatten();
     let fields = term.match_fields.iter().flatten();
-    let empty = term.match_expressions.as_ref().is_none_or(Vec::is_empty)
-        && term.match_fields.as_ref().is_none_or(Vec::is_empty);
-    !empty
-        && labels
-            .into_iter()
-            .all(|e| expression_fits(e, node.labels()))
-        && fields.into_iter().all(|e| expression_fits(e, &name))
+    let mut all = labels
+        .map(|e| expression_fits(e, node.labels()))
+        .chain(fields.map(|e| expression_fits(e, &name)))
+        .peekable();
+    // A term without requirements selects no node.
+    all.peek().is_some() && all.all(|fits| fits)
 }
 
 fn expression_fits(e: &NodeSelectorRequirement, on: &BTreeMap<String, String>) -> bool {

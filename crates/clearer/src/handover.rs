@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod, Toleration};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
@@ -17,7 +17,9 @@ use super::api::{Api, ApiError, persist};
 use super::clearing::{Halt, check_guard};
 use super::facts::{self, World};
 use super::log::FailReason;
-use super::state::{ATTEMPTS, CLEARED_NODE, CLEARING, PINNED_BY, RequestKind, RequestRef, State};
+use super::state::{
+    ATTEMPTS, CLEARED_NODE, CLEARING, PINNED_BY, RequestKind, RequestRef, State, number,
+};
 
 /// What has become of a request.
 #[derive(Debug, Clone)]
@@ -31,7 +33,6 @@ pub enum RequestStatus {
 }
 
 /// True if the pod is the request's.
-#[must_use]
 pub fn is_requests(world: &World, request: &RequestRef, pod: &Pod) -> bool {
     match request.kind {
         RequestKind::Pod => pod.metadata.uid.as_ref() == Some(&request.uid),
@@ -40,7 +41,6 @@ pub fn is_requests(world: &World, request: &RequestRef, pod: &Pod) -> bool {
 }
 
 /// What has become of a request, as the watches have it.
-#[must_use]
 pub fn status(world: &World, request: &RequestRef) -> RequestStatus {
     let pods: Vec<&Arc<Pod>> = match request.kind {
         RequestKind::Pod => {
@@ -53,22 +53,20 @@ pub fn status(world: &World, request: &RequestRef) -> RequestStatus {
     if let Some((pod, node)) = bound {
         return RequestStatus::Bound(Arc::clone(pod), node.to_owned());
     }
-    let pending = pods
-        .iter()
-        .find(|p| p.metadata.deletion_timestamp.is_none());
-    match request.kind {
-        RequestKind::Pod if pending.is_none() => RequestStatus::Gone("its pod is gone"),
-        RequestKind::Workload => {
-            let workload = world.workloads.iter().find(|w| w.uid == request.uid);
-            match workload {
-                None => RequestStatus::Gone("its Workload is gone"),
-                Some(w) if w.finished => RequestStatus::Gone("its Workload has finished"),
-                Some(w) if !w.active => RequestStatus::Gone("its Workload is not active"),
-                Some(_) => RequestStatus::Waiting(pending.map(|p| Arc::clone(p))),
-            }
-        }
-        RequestKind::Pod => RequestStatus::Waiting(pending.map(|p| Arc::clone(p))),
-    }
+    let mut pods = pods.into_iter();
+    let pending = pods.find(|p| p.metadata.deletion_timestamp.is_none());
+    let workload = || world.workloads.iter().find(|w| w.uid == request.uid);
+    let gone = match request.kind {
+        RequestKind::Pod if pending.is_none() => "its pod is gone",
+        RequestKind::Pod => return RequestStatus::Waiting(pending.cloned()),
+        RequestKind::Workload => match workload() {
+            None => "its Workload is gone",
+            Some(w) if w.finished => "its Workload has finished",
+            Some(w) if !w.active => "its Workload is not active",
+            Some(_) => return RequestStatus::Waiting(pending.cloned()),
+        },
+    };
+    RequestStatus::Gone(gone)
 }
 
 /// Returns when the clearing has to end: its time is up, the node or the request is gone, or the request is placed
@@ -149,11 +147,8 @@ async fn open<A: Api>(
         annotations[pin.as_str()] = json!(ids.join(","));
         annotations[PINNED_BY] = json!(pin);
     }
-    let mut tolerations = pod
-        .spec
-        .as_ref()
-        .and_then(|s| s.tolerations.clone())
-        .unwrap_or_default();
+    let tolerations = pod.spec.iter().flat_map(|s| &s.tolerations).flatten();
+    let mut tolerations: Vec<Toleration> = tolerations.cloned().collect();
     tolerations.push(state.toleration());
     // With the resourceVersion: the list is written as a whole, and must not undo somebody else's addition.
     let patch = json!({
@@ -181,28 +176,17 @@ pub async fn unpin<A: Api>(api: &A, state: &State, in_vain: bool) {
             json!({ "metadata": { "annotations": { ATTEMPTS: (w.attempts + 1).to_string() } } });
         report(persist(|| api.patch_workload(&w.namespace, &w.name, &patch)).await);
     }
-    let pods = world
-        .pods
-        .iter()
-        .filter(|p| is_requests(&world, request, p));
-    for pod in pods.filter(|p| facts::bound_to(p).is_none()) {
-        let tried = pod
-            .annotations()
-            .get(ATTEMPTS)
-            .and_then(|v| v.parse().ok())
-            .unwrap_or(0_u32);
+    let pods = world.pods.iter();
+    for pod in pods.filter(|p| is_requests(&world, request, p) && facts::bound_to(p).is_none()) {
+        let mut patch = json!({ "metadata": { "annotations": {} } });
         // The pin may belong to another clearing.
-        let ours = pod
-            .annotations()
-            .get(CLEARING)
-            .is_none_or(|id| *id == state.id);
-        let mut patch = if ours {
-            unpin_patch(pod)
-        } else {
-            json!({ "metadata": { "annotations": {} } })
-        };
+        let pinned_for = pod.annotations().get(CLEARING);
+        if pinned_for.is_none_or(|id| *id == state.id) {
+            patch = unpin_patch(pod);
+        }
         if in_vain {
-            patch["metadata"]["annotations"][ATTEMPTS] = json!((tried + 1).to_string());
+            let tried = number::<u32>(pod.as_ref(), ATTEMPTS) + 1;
+            patch["metadata"]["annotations"][ATTEMPTS] = json!(tried.to_string());
         }
         let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
         report(persist(|| api.patch_pod(&namespace, &name, &patch)).await);
@@ -218,7 +202,6 @@ fn report(result: Result<(), ApiError>) {
 
 /// Undoes what [`place`] wrote on a pod, except the toleration: Kubernetes does not let it be removed, and no later clearing
 /// has the same id.
-#[must_use]
 pub fn unpin_patch(pod: &Pod) -> Value {
     let mut annotations = json!({ CLEARING: null, CLEARED_NODE: null });
     if let Some(pin) = pod.annotations().get(PINNED_BY) {

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use tokio::time::Instant;
@@ -48,26 +47,13 @@ impl Health {
 ///
 /// The address cannot be bound.
 pub async fn serve(address: SocketAddr, health: Health) -> anyhow::Result<()> {
-    let answer = |ok: bool| {
-        if ok {
-            StatusCode::OK
-        } else {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
-    };
-    let app =
-        Router::new()
-            .route(
-                "/healthz",
-                get(move |State(h): State<Health>| async move { answer(h.is_healthy()) }),
-            )
-            .route(
-                "/readyz",
-                get(move |State(h): State<Health>| async move {
-                    answer(h.0.ready.load(Ordering::Relaxed))
-                }),
-            )
-            .with_state(health);
+    let answer = |ok: bool| ok.then_some(()).ok_or(StatusCode::SERVICE_UNAVAILABLE);
+    let Health(state) = health.clone();
+    let healthy = get(async move || answer(health.is_healthy()));
+    let ready = get(async move || answer(state.ready.load(Ordering::Relaxed)));
+    let app = Router::new()
+        .route("/healthz", healthy)
+        .route("/readyz", ready);
     let listener = tokio::net::TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address} (--health-bind)"))?;

@@ -17,7 +17,6 @@ pub struct Gate(Arc<Mutex<Option<Instant>>>);
 
 impl Gate {
     /// True if the Lease is held now.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         until.is_some_and(|until| Instant::now() < until)
@@ -118,37 +117,27 @@ impl<A: Api> Elector<A> {
         let begun = Instant::now();
         // A call that hangs must not hide that the Lease expires.
         let tried = tokio::time::timeout(self.part(3), self.take()).await;
-        match tried {
+        let lease = &self.lease;
+        let trouble = match tried {
             Ok(Ok(true)) => {
                 self.gate.set(Some(begun + self.part(3) * 2));
                 self.health.beat(self.part(1));
                 self.said = None;
-                true
+                return true;
             }
             Ok(Ok(false)) => {
                 self.gate.set(None);
                 self.health.beat(self.part(1));
                 let seen = self.seen.as_ref();
-                let holder = seen.and_then(|(spec, _)| spec.holder_identity.clone());
-                self.say(format!(
-                    "waiting for the Lease {}, held by {}",
-                    self.lease,
-                    holder.unwrap_or_default()
-                ));
-                false
+                let holder = seen.and_then(|(spec, _)| spec.holder_identity.as_deref());
+                let holder = holder.unwrap_or_default();
+                format!("waiting for the Lease {lease}, held by {holder}")
             }
-            Ok(Err(e)) => {
-                self.say(format!("Lease {}: {e}; trying again", self.lease));
-                false
-            }
-            Err(_) => {
-                self.say(format!(
-                    "Lease {}: no answer in time; trying again",
-                    self.lease
-                ));
-                false
-            }
-        }
+            Ok(Err(e)) => format!("Lease {lease}: {e}; trying again"),
+            Err(_) => format!("Lease {lease}: no answer in time; trying again"),
+        };
+        self.say(trouble);
+        false
     }
 
     /// `Ok(false)`: another holds it.
@@ -172,19 +161,17 @@ impl<A: Api> Elector<A> {
     }
 
     fn renewed(&self, old: LeaseSpec, ours: bool, now: Timestamp) -> LeaseSpec {
-        let transitions = old.lease_transitions.unwrap_or(0);
-        LeaseSpec {
+        let mut spec = LeaseSpec {
             holder_identity: Some(self.identity.clone()),
             lease_duration_seconds: i32::try_from(self.secs).ok(),
-            acquire_time: if ours {
-                old.acquire_time
-            } else {
-                Some(MicroTime(now))
-            },
             renew_time: Some(MicroTime(now)),
-            lease_transitions: Some(if ours { transitions } else { transitions + 1 }),
+            lease_transitions: Some(old.lease_transitions.unwrap_or(0) + i32::from(!ours)),
             ..old
+        };
+        if !ours {
+            spec.acquire_time = Some(MicroTime(now));
         }
+        spec
     }
 
     /// True once another holder's record has not changed for its whole term, by this process's clock.

@@ -127,7 +127,7 @@ impl Live {
             watches::of(api, Selection::default())
         };
         let workloads = live.follow(
-            dynamic(workload::workloads_resource()),
+            dynamic(workload::resource("Workload")),
             |caches| &mut caches.workloads,
             |object| Workload::read(&object).map(Arc::new),
         );
@@ -135,7 +135,7 @@ impl Live {
         if args.trigger == ClearerTrigger::PendingWorkload {
             let card = args.card_resource.clone();
             first_lists.push(live.follow(
-                dynamic(workload::local_queues_resource()),
+                dynamic(workload::resource("LocalQueue")),
                 |caches| &mut caches.local_queues,
                 |object| {
                     let queue = object.data.pointer("/spec/clusterQueue")?;
@@ -143,7 +143,7 @@ impl Live {
                 },
             ));
             first_lists.push(live.follow(
-                dynamic(workload::cluster_queues_resource()),
+                dynamic(workload::resource("ClusterQueue")),
                 |caches| &mut caches.quotas,
                 move |object| Some(Quota::read(&object, &card)),
             ));
@@ -262,6 +262,15 @@ impl Live {
         }
     }
 
+    async fn patch<K>(&self, api: &kube::Api<K>, name: &str, patch: &Value) -> Result<K, ApiError>
+    where
+        K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+    {
+        self.may_write()?;
+        let patch = Patch::Merge(patch);
+        Ok(api.patch(name, &PatchParams::default(), &patch).await?)
+    }
+
     fn leases(&self) -> kube::Api<Lease> {
         kube::Api::namespaced(self.client.clone(), &self.lease.0)
     }
@@ -287,11 +296,8 @@ impl Api for Live {
             caches.workloads.values().cloned().collect(),
         );
         world.local_queues.clone_from(&caches.local_queues);
-        world.quotas = caches
-            .quotas
-            .iter()
-            .map(|((_, name), q)| (name.clone(), *q))
-            .collect();
+        let quotas = caches.quotas.iter();
+        world.quotas = quotas.map(|((_, name), q)| (name.clone(), *q)).collect();
         let world = Arc::new(world);
         caches.world = Some(Arc::clone(&world));
         world
@@ -306,33 +312,24 @@ impl Api for Live {
     }
 
     async fn get_node(&self, name: &str) -> Result<Node, ApiError> {
-        Ok(kube::Api::<Node>::all(self.client.clone())
-            .get(name)
-            .await?)
+        let nodes = kube::Api::<Node>::all(self.client.clone());
+        Ok(nodes.get(name).await?)
     }
 
     async fn list_bound(&self, node: &str) -> Result<Vec<Pod>, ApiError> {
+        let pods = kube::Api::<Pod>::all(self.client.clone());
         let params = ListParams::default().fields(&format!("spec.nodeName={node}"));
-        Ok(kube::Api::<Pod>::all(self.client.clone())
-            .list(&params)
-            .await?
-            .items)
+        Ok(pods.list(&params).await?.items)
     }
 
     async fn patch_node(&self, name: &str, patch: &Value) -> Result<Node, ApiError> {
-        self.may_write()?;
-        let nodes = kube::Api::<Node>::all(self.client.clone());
-        Ok(nodes
-            .patch(name, &PatchParams::default(), &Patch::Merge(patch))
-            .await?)
+        let nodes = kube::Api::all(self.client.clone());
+        self.patch(&nodes, name, patch).await
     }
 
     async fn patch_pod(&self, namespace: &str, name: &str, patch: &Value) -> Result<(), ApiError> {
-        self.may_write()?;
         let pods = kube::Api::<Pod>::namespaced(self.client.clone(), namespace);
-        pods.patch(name, &PatchParams::default(), &Patch::Merge(patch))
-            .await?;
-        Ok(())
+        self.patch(&pods, name, patch).await.map(drop)
     }
 
     async fn patch_workload(
@@ -341,14 +338,10 @@ impl Api for Live {
         name: &str,
         patch: &Value,
     ) -> Result<(), ApiError> {
-        self.may_write()?;
-        let resource = workload::workloads_resource();
+        let resource = workload::resource("Workload");
         let workloads =
             kube::Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, &resource);
-        workloads
-            .patch(name, &PatchParams::default(), &Patch::Merge(patch))
-            .await?;
-        Ok(())
+        self.patch(&workloads, name, patch).await.map(drop)
     }
 
     async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), ApiError> {
@@ -379,13 +372,11 @@ impl Api for Live {
     async fn put_lease(&self, lease: &Lease) -> Result<(), ApiError> {
         let mut lease = lease.clone();
         lease.metadata.name = Some(self.lease.1.clone());
-        let params = PostParams::default();
+        let (leases, params) = (self.leases(), PostParams::default());
         if lease.resource_version().is_some() {
-            self.leases()
-                .replace(&self.lease.1, &params, &lease)
-                .await?;
+            leases.replace(&self.lease.1, &params, &lease).await?;
         } else {
-            self.leases().create(&params, &lease).await?;
+            leases.create(&params, &lease).await?;
         }
         Ok(())
     }
@@ -393,23 +384,16 @@ impl Api for Live {
 
 impl From<kube::Error> for ApiError {
     fn from(error: kube::Error) -> Self {
-        match &error {
-            kube::Error::Api(status) => {
-                let budget = status
-                    .details
-                    .as_ref()
-                    .is_some_and(|d| d.causes.iter().any(|c| c.reason == "DisruptionBudget"));
-                match status.code {
-                    404 => Self::NotFound,
-                    409 => Self::Conflict,
-                    429 if budget => Self::Budget,
-                    400 | 401 | 403 | 405 | 413 | 415 | 422 => {
-                        Self::Refused(status.message.clone())
-                    }
-                    _ => Self::Transient(status.message.clone()),
-                }
-            }
-            _ => Self::Transient(error.to_string()),
+        let kube::Error::Api(status) = error else {
+            return Self::Transient(error.to_string());
+        };
+        let mut causes = status.details.iter().flat_map(|details| &details.causes);
+        match status.code {
+            404 => Self::NotFound,
+            409 => Self::Conflict,
+            429 if causes.any(|c| c.reason == "DisruptionBudget") => Self::Budget,
+            400 | 401 | 403 | 405 | 413 | 415 | 422 => Self::Refused(status.message),
+            _ => Self::Transient(status.message),
         }
     }
 }

@@ -134,24 +134,27 @@ pub enum Event {
     },
 }
 
-/// An evicted task.
+/// A task to be evicted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Victim {
     /// Its namespace: the team.
-    pub victim_namespace: String,
+    #[serde(rename = "victim_namespace")]
+    pub namespace: String,
     /// Pod name.
-    pub victim_pod: String,
+    #[serde(rename = "victim_pod")]
+    pub pod: String,
     /// Pod UID.
-    pub victim_uid: String,
-    /// Its Workload, if it was evicted through Kueue; none if through the eviction API.
+    #[serde(rename = "victim_uid")]
+    pub uid: String,
+    /// Its Workload, if Kueue runs it: it is evicted through Kueue, and otherwise through the eviction API.
     pub workload: Option<String>,
-    /// Its priority.
+    /// Priority of the Workload, or of the pod.
     pub priority: i32,
-    /// Cards it held; parts of cards count as fractions.
+    /// Cards it holds; parts of cards count as fractions.
     pub cards: f64,
-    /// Seconds it had run.
+    /// Seconds it has run.
     pub age_secs: f64,
-    /// Card-seconds lost.
+    /// Card-seconds that its eviction loses, over all pods of its Workload.
     pub card_seconds: f64,
 }
 
@@ -202,10 +205,10 @@ impl Log {
     }
 
     /// Writes a line.
-    pub fn write(&self, time: Timestamp, clearing: Option<&ClearingTag>, event: Event) {
+    pub fn write(&self, time: Timestamp, clearing: Option<ClearingTag>, event: Event) {
         (self.0)(&Line {
             time,
-            clearing: clearing.cloned(),
+            clearing,
             event,
         });
     }

@@ -13,14 +13,14 @@ use super::state::{CLEARING, RESERVED, State};
 /// A clearer, as its clearings name it.
 #[derive(Debug, Clone)]
 pub struct Owner {
-    lease: String,
+    /// Namespace and name of the Lease, as in the node's annotation.
+    pub lease: String,
     tag: String,
     scope: Selector,
 }
 
 impl Owner {
     /// The owner of the clearings that a clearer with these settings begins.
-    #[must_use]
     pub fn new(args: &Args) -> Self {
         let lease = format!("{}/{}", args.lease_namespace, args.lease_name);
         Self {
@@ -30,21 +30,13 @@ impl Owner {
         }
     }
 
-    /// Namespace and name of the Lease, as in the node's annotation.
-    #[must_use]
-    pub fn lease(&self) -> &str {
-        &self.lease
-    }
-
     /// The id of a new clearing. It names its owner, because a taint or a Workload carries nothing but the id.
-    #[must_use]
     pub fn new_id(&self, seed: &str) -> String {
         // 48 bits, in lower-case hex: valid as a taint's value, and short enough to read out.
         format!("{}-{}", self.tag, hex(&Sha256::digest(seed)[..6]))
     }
 
     /// True if the clearing on a node is this clearer's, also if its annotation cannot be read.
-    #[must_use]
     pub fn has(&self, node: &Node) -> bool {
         let Some(text) = node.annotations().get(CLEARING) else {
             return false;
@@ -63,7 +55,6 @@ impl Owner {
     }
 
     /// True if the clearing with this id, found on a Workload or a pod, is this clearer's.
-    #[must_use]
     pub fn has_id(&self, world: &World, id: &str) -> bool {
         if let Some(tag) = tag_of(id) {
             return tag == self.tag;
@@ -77,7 +68,6 @@ impl Owner {
     }
 
     /// True if a node's reservation is this clearer's.
-    #[must_use]
     pub fn has_reservation(&self, node: &Node, taint: &Taint) -> bool {
         match tag(taint) {
             Some(tag) => tag == self.tag,
@@ -87,7 +77,6 @@ impl Owner {
 }
 
 /// The taint that reserves a node.
-#[must_use]
 pub fn reservation(node: &Node) -> Option<&Taint> {
     facts::taints(node).iter().find(|t| t.key == RESERVED)
 }

@@ -1,12 +1,12 @@
 //! What a clearing writes on the cluster's objects, and reads back after a restart.
 
+use std::str::FromStr;
+
+use interface::ClearerStrategy;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use serde::{Deserialize, Serialize};
-
-use super::owner::Owner;
-use interface::ClearerStrategy;
 
 /// On a node: the clearing in progress, a [`State`]. On an evicted Workload and on the request's pod: its id.
 pub const CLEARING: &str = "headroom.dev/clearing";
@@ -95,34 +95,13 @@ pub struct State {
     pub listed: Vec<String>,
 }
 
-impl State {
-    /// A clearing that begins now.
-    #[must_use]
-    pub fn begin(
-        owner: &Owner,
-        node: &str,
-        request: RequestRef,
-        priority: i32,
-        strategy: ClearerStrategy,
-        now: Timestamp,
-        limit: std::time::Duration,
-    ) -> Self {
-        let seed = format!("{} {node} {}", request.uid, now.as_nanosecond());
-        Self {
-            id: owner.new_id(&seed),
-            owner: Some(owner.lease().to_owned()),
-            request,
-            priority,
-            strategy,
-            phase: Phase::Clearing,
-            started: now,
-            // Saturates at the end of time: `--time-limit` is a day at most.
-            deadline: now.checked_add(limit).unwrap_or(Timestamp::MAX),
-            cordoned: false,
-            listed: Vec::new(),
-        }
-    }
+/// A number among an object's annotations; 0 without one.
+pub fn number<T: FromStr + Default>(object: &impl ResourceExt, annotation: &str) -> T {
+    let text = object.annotations().get(annotation);
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
 
+impl State {
     /// The clearing in progress on a node: `None` without one, an error text if the annotation cannot be read.
     pub fn of(node: &Node) -> Option<Result<Self, String>> {
         let text = node.annotations().get(CLEARING)?;
@@ -130,14 +109,12 @@ impl State {
     }
 
     /// The annotation's text.
-    #[must_use]
     pub fn text(&self) -> String {
         // Strings, numbers and enums only, which always serialise.
         serde_json::to_string(self).unwrap_or_default()
     }
 
     /// The taint that only this clearing's request tolerates.
-    #[must_use]
     pub fn taint(&self) -> Taint {
         Taint {
             key: RESERVED.into(),
@@ -148,7 +125,6 @@ impl State {
     }
 
     /// The toleration for that taint.
-    #[must_use]
     pub fn toleration(&self) -> Toleration {
         Toleration {
             key: Some(RESERVED.into()),

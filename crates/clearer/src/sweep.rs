@@ -29,11 +29,8 @@ pub async fn sweep<A: Api>(api: &A, log: &Log, world: &World, owner: &Owner, run
         }
     }
     for pod in world.pods.iter().filter(|p| facts::bound_to(p).is_none()) {
-        let orphan = pod
-            .annotations()
-            .get(CLEARING)
-            .is_some_and(|id| !ids.contains(id.as_str()) && owner.has_id(world, id));
-        if orphan {
+        let pinned_for = pod.annotations().get(CLEARING);
+        if pinned_for.is_some_and(|id| !ids.contains(id.as_str()) && owner.has_id(world, id)) {
             let patch = handover::unpin_patch(pod);
             let namespace = pod.namespace().unwrap_or_default();
             report(api.patch_pod(&namespace, &pod.name_any(), &patch).await);
@@ -85,13 +82,12 @@ pub async fn reactivate<A: Api>(api: &A, log: &Log, workload: &Workload, evicted
         },
         "spec": { "active": true },
     });
-    let done = api
-        .patch_workload(&workload.namespace, &workload.name, &patch)
-        .await;
+    let (namespace, name) = (&workload.namespace, &workload.name);
+    let done = api.patch_workload(namespace, name, &patch).await;
     if done.is_ok() {
         let event = Event::Reactivated {
-            victim_namespace: workload.namespace.clone(),
-            workload: workload.name.clone(),
+            victim_namespace: namespace.clone(),
+            workload: name.clone(),
             evicted_by: evicted_by.to_owned(),
         };
         log.write(api.now(), None, event);

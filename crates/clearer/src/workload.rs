@@ -4,30 +4,18 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodSpec;
 use kube::ResourceExt as _;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::state::{ATTEMPTS, CLEARING, LOST};
+use super::state::{ATTEMPTS, CLEARING, LOST, number};
 
 /// Kueue's API group and the version read and written here.
 const GROUP: &str = "kueue.x-k8s.io";
 const VERSION: &str = "v1beta2";
 
-/// Kueue's Workloads.
-#[must_use]
-pub fn workloads_resource() -> ApiResource {
-    ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, VERSION, "Workload"))
-}
-
-/// Kueue's ClusterQueues.
-#[must_use]
-pub fn cluster_queues_resource() -> ApiResource {
-    ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, VERSION, "ClusterQueue"))
-}
-
-/// Kueue's `LocalQueue`s.
-#[must_use]
-pub fn local_queues_resource() -> ApiResource {
-    ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, VERSION, "LocalQueue"))
+/// Kueue's objects of this kind.
+pub fn resource(kind: &str) -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, VERSION, kind))
 }
 
 /// A Workload.
@@ -73,58 +61,36 @@ pub struct Workload {
 
 impl Workload {
     /// Reads a Workload; `None` if it has no namespace or UID.
-    #[must_use]
     pub fn read(object: &DynamicObject) -> Option<Self> {
-        let data = &object.data;
-        let annotation = |key: &str| object.annotations().get(key);
+        let (spec, status) = (&object.data["spec"], &object.data["status"]);
         let condition = |kind: &str| {
-            data.pointer("/status/conditions")
-                .and_then(Value::as_array)
-                .is_some_and(|all| {
-                    all.iter()
-                        .any(|c| c["type"] == kind && c["status"] == "True")
-                })
+            let mut all = status["conditions"].as_array().into_iter().flatten();
+            all.any(|c| c["type"] == kind && c["status"] == "True")
         };
-        let pod_sets = data.pointer("/spec/podSets").and_then(Value::as_array);
-        let single = pod_sets
-            .filter(|sets| sets.len() == 1)
-            .map(|sets| &sets[0])
-            .filter(|set| set["count"] == 1);
+        let single_pod = match spec["podSets"].as_array().map(Vec::as_slice) {
+            Some([set]) if set["count"] == 1 => PodSpec::deserialize(&set["template"]["spec"]).ok(),
+            _ => None,
+        };
+        let priority = spec["priority"].as_i64();
+        let created = object.creation_timestamp();
+        let owners = object.owner_references().iter();
         Some(Self {
             namespace: object.namespace()?,
             name: object.name_any(),
             uid: object.uid()?,
             resource_version: object.resource_version(),
-            created: object
-                .creation_timestamp()
-                .map_or(Timestamp::UNIX_EPOCH, |t| t.0),
-            owners: object
-                .owner_references()
-                .iter()
-                .map(|o| o.uid.clone())
-                .collect(),
-            active: data.pointer("/spec/active") != Some(&Value::Bool(false)),
-            priority: data
-                .pointer("/spec/priority")
-                .and_then(Value::as_i64)
-                .and_then(|p| i32::try_from(p).ok())
-                .unwrap_or(0),
-            queue: data
-                .pointer("/spec/queueName")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned(),
+            created: created.map_or(Timestamp::UNIX_EPOCH, |t| t.0),
+            owners: owners.map(|o| o.uid.clone()).collect(),
+            active: spec["active"] != false,
+            priority: priority.and_then(|p| p.try_into().ok()).unwrap_or(0),
+            queue: spec["queueName"].as_str().unwrap_or_default().to_owned(),
             quota_reserved: condition("QuotaReserved"),
             admitted: condition("Admitted"),
             finished: condition("Finished"),
-            evicted_by: annotation(CLEARING).cloned(),
-            lost_card_seconds: annotation(LOST).and_then(|v| v.parse().ok()).unwrap_or(0.0),
-            attempts: annotation(ATTEMPTS)
-                .and_then(|v| v.parse().ok())
-                .unwrap_or(0),
-            single_pod: single.and_then(|set| {
-                serde_json::from_value(set.pointer("/template/spec")?.clone()).ok()
-            }),
+            evicted_by: object.annotations().get(CLEARING).cloned(),
+            lost_card_seconds: number(object, LOST),
+            attempts: number(object, ATTEMPTS),
+            single_pod,
         })
     }
 }
@@ -140,29 +106,17 @@ pub struct Quota {
 
 impl Quota {
     /// Reads a ClusterQueue's quota of `resource`, in whole cards.
-    #[must_use]
-    pub fn read(cluster_queue: &DynamicObject, resource: &str) -> Self {
-        let sum = |entries: Option<&Value>, field: &str| -> i64 {
-            entries
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .flat_map(|flavor| flavor["resources"].as_array().into_iter().flatten())
-                .filter(|r| r["name"] == resource)
-                .map(|r| cards_value(&r[field]))
-                .sum()
+    pub fn read<'a>(cluster_queue: &'a DynamicObject, resource: &str) -> Self {
+        let list = |value: &'a Value| value.as_array().into_iter().flatten();
+        let sum = |flavors: &'a Value, field: &str| -> i64 {
+            let all = list(flavors).flat_map(|flavor| list(&flavor["resources"]));
+            let ours = all.filter(|r| r["name"] == resource);
+            ours.map(|r| cards_value(&r[field])).sum()
         };
-        let data = &cluster_queue.data;
-        let groups = data
-            .pointer("/spec/resourceGroups")
-            .and_then(Value::as_array);
+        let groups = list(&cluster_queue.data["spec"]["resourceGroups"]);
         Self {
-            nominal: groups
-                .into_iter()
-                .flatten()
-                .map(|g| sum(g.get("flavors"), "nominalQuota"))
-                .sum(),
-            reserved: sum(data.pointer("/status/flavorsReservation"), "total"),
+            nominal: groups.map(|g| sum(&g["flavors"], "nominalQuota")).sum(),
+            reserved: sum(&cluster_queue.data["status"]["flavorsReservation"], "total"),
         }
     }
 }

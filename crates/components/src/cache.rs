@@ -41,11 +41,7 @@ impl Cache {
     /// # Errors
     /// A usage error if it is not a folder, cannot be written, or its disk is full.
     pub fn open(folder: Option<&Path>) -> Result<Self, ComponentsError> {
-        let folder = match folder {
-            Some(folder) => folder.to_owned(),
-            None => default_folder(|name| std::env::var_os(name))
-                .ok_or(ComponentsError::NoCacheFolder)?,
-        };
+        let folder = named_or_default(folder).ok_or(ComponentsError::NoCacheFolder)?;
         let unusable = |error: io::Error| ComponentsError::Cache {
             path: folder.clone(),
             problem: describe(&error),
@@ -70,10 +66,7 @@ impl Cache {
     /// The folder that [`Cache::open`] would open, if it is there.
     #[must_use]
     pub fn existing(folder: Option<&Path>) -> Option<PathBuf> {
-        let folder = folder
-            .map(Path::to_owned)
-            .or_else(|| default_folder(|name| std::env::var_os(name)))?;
-        folder.is_dir().then_some(folder)
+        named_or_default(folder).filter(|folder| folder.is_dir())
     }
 
     /// The same cache with another `PATH`, on which `go` is looked for.
@@ -235,6 +228,11 @@ pub(crate) fn remove(path: &Path) -> Result<(), ComponentsError> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(ComponentsError::io(path)(error)),
         _ => Ok(()),
     }
+}
+
+fn named_or_default(folder: Option<&Path>) -> Option<PathBuf> {
+    let named = folder.map(Path::to_owned);
+    named.or_else(|| default_folder(|name| std::env::var_os(name)))
 }
 
 fn default_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {

@@ -4,7 +4,7 @@
 //! it started and not what those started (`go build` has compilers below it). So is the waiting: duct's blocks a thread that
 //! nobody can call back, so its handle is polled, and dropping the future (cancellation, error, panic) kills the group.
 
-use std::io;
+use std::io::{self, PipeWriter, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::Output;
 use std::time::{Duration, Instant};
@@ -13,12 +13,16 @@ use duct::{Expression, Handle};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use tokio::task::JoinHandle;
 
 /// How often a running program is asked whether it has ended; the shortest of them needs 10 ms.
 const POLL: Duration = Duration::from_millis(5);
 
 /// How long a killed group may take to be gone; compilers die at once, unless the disk hangs.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
+
+/// Bytes that are kept of what a program prints; a version is one line.
+pub(crate) const MOST_PRINTED: u64 = 64 * 1024;
 
 /// A child and everything it starts.
 #[derive(Debug)]
@@ -36,13 +40,12 @@ impl ChildGroup {
             Ok(())
         });
         let handle = command.unchecked().start()?;
-        let id = handle.pids().first().and_then(|id| i32::try_from(*id).ok());
         // A command is one process, and Linux' ids fit into an i32.
-        let group =
-            Pid::from_raw(id.ok_or_else(|| io::Error::other("the child has no process id"))?);
+        let id = handle.pids().first().and_then(|id| i32::try_from(*id).ok());
+        let id = id.ok_or_else(|| io::Error::other("the child has no process id"))?;
         Ok(Self {
             handle,
-            group,
+            group: Pid::from_raw(id),
             ended: false,
         })
     }
@@ -52,7 +55,7 @@ impl ChildGroup {
         self.group.as_raw()
     }
 
-    /// Waits for the leader to end, and for the end of what is captured of it.
+    /// Waits for the leader to end.
     pub(crate) async fn wait(&mut self) -> io::Result<Output> {
         loop {
             if let Some(output) = self.handle.try_wait()? {
@@ -74,9 +77,27 @@ impl Drop for ChildGroup {
     }
 }
 
-/// Runs a command to its end; dropping the future kills it.
+/// Runs a command to its end; dropping the future kills it. At most [`MOST_PRINTED`] of each of its two outputs is kept.
 pub(crate) async fn run(command: &Expression) -> io::Result<Output> {
-    ChildGroup::start(command)?.wait().await
+    let ((stdout, out), (stderr, err)) = (bounded()?, bounded()?);
+    let mut child = ChildGroup::start(&command.stdout_file(out).stderr_file(err))?;
+    Ok(Output {
+        status: child.wait().await?.status,
+        stdout: stdout.await??,
+        stderr: stderr.await??,
+    })
+}
+
+/// A pipe, and what its beginning will have been once all its writers are gone. The rest is read, and thrown away.
+fn bounded() -> io::Result<(JoinHandle<io::Result<Vec<u8>>>, PipeWriter)> {
+    let (mut reader, writer) = io::pipe()?;
+    let kept = tokio::task::spawn_blocking(move || {
+        let mut kept = Vec::new();
+        reader.by_ref().take(MOST_PRINTED).read_to_end(&mut kept)?;
+        io::copy(&mut reader, &mut io::sink())?;
+        Ok(kept)
+    });
+    Ok((kept, writer))
 }
 
 /// What a program printed: standard output, then standard error.

@@ -136,22 +136,14 @@ pub enum ComponentsError {
 impl host::usage::UserError for ComponentsError {
     /// True when the user's input or machine is at fault and nothing was started.
     fn is_usage(&self) -> bool {
-        match self {
-            Self::NoCacheFolder
-            | Self::Cache { .. }
-            | Self::NoGo { .. }
-            | Self::GoTooOld { .. }
-            | Self::BadGo { .. }
-            | Self::DiskFull { .. }
-            | Self::Missing { .. }
-            | Self::BadSupplied { .. }
-            | Self::Hami { .. } => true,
+        !matches!(
+            self,
             Self::Offline { .. }
-            | Self::Image(_)
-            | Self::Build { .. }
-            | Self::WrongBuild { .. }
-            | Self::Io { .. } => false,
-        }
+                | Self::Image(_)
+                | Self::Build { .. }
+                | Self::WrongBuild { .. }
+                | Self::Io { .. }
+        )
     }
 }
 

@@ -34,15 +34,13 @@ pub(crate) struct Go {
 impl Go {
     /// Finds `go` on the cache's `PATH` and checks that it can build all of `pins`.
     pub(crate) async fn find(cache: &Cache, pins: &[&Pin]) -> Result<Self, ComponentsError> {
-        let needed = pins
-            .iter()
-            .map(|pin| pin.go_needed())
-            .max()
-            .unwrap_or_default();
-        let program =
-            find_on_path("go", cache.search_path()).ok_or_else(|| ComponentsError::NoGo {
+        let needed = pins.iter().map(|pin| pin.go_needed()).max();
+        let needed = needed.unwrap_or_default();
+        let Some(program) = find_on_path("go", cache.search_path()) else {
+            return Err(ComponentsError::NoGo {
                 needed: needed.to_string(),
-            })?;
+            });
+        };
         let bad = |problem: String| ComponentsError::BadGo {
             path: program.clone(),
             problem,
@@ -53,10 +51,8 @@ impl Go {
             Answer::Failed { output, .. } => return Err(bad(tail(&output, 1))),
             Answer::StillRunning => return Err(bad("`go version` does not end".to_owned())),
         };
-        let version = output
-            .trim()
-            .strip_prefix("go version ")
-            .unwrap_or(output.trim());
+        let version = output.trim();
+        let version = version.strip_prefix("go version ").unwrap_or(version);
         match Version::find(version) {
             None => Err(bad(format!("`go version` says {version:?}"))),
             Some(found) if found < needed => Err(ComponentsError::GoTooOld {
@@ -121,20 +117,14 @@ impl Go {
             .map_err(ComponentsError::io(&self.program))?;
         lock.note_builder(child.id())
             .map_err(ComponentsError::io(cache.build()))?;
-        let output = child
-            .wait()
-            .await
-            .map_err(ComponentsError::io(&self.program))?;
-        if output.status.success() {
+        let ended = child.wait().await;
+        let ended = ended.map_err(ComponentsError::io(&self.program))?;
+        if ended.status.success() {
             return Ok(());
         }
         let output = fs::read(&log).map_err(ComponentsError::io(&log))?;
-        Err(failure(
-            cache,
-            pin.name,
-            &String::from_utf8_lossy(&output),
-            log,
-        ))
+        let output = String::from_utf8_lossy(&output);
+        Err(failure(cache, pin.name, &output, log))
     }
 
     /// The folder in which a module's files lie.
@@ -145,9 +135,8 @@ impl Go {
         module: &Path,
     ) -> Result<PathBuf, ComponentsError> {
         let command = self.command(cache, module, ["list", "-m", "-f", "{{.Dir}}", pin.module]);
-        let output = run(&command.stdout_capture().stderr_capture())
-            .await
-            .map_err(ComponentsError::io(&self.program))?;
+        let output = run(&command).await;
+        let output = output.map_err(ComponentsError::io(&self.program))?;
         let text = printed(&output);
         let folder = PathBuf::from(text.lines().next().unwrap_or_default());
         if output.status.success() && folder.is_dir() {
@@ -158,15 +147,22 @@ impl Go {
         Err(failure(cache, pin.name, &text, log))
     }
 
-    /// Whether a module is in Go's module cache; an unknown one counts as absent.
-    pub(crate) async fn has_module(&self, cache: &Cache, pin: &Pin) -> bool {
+    /// Disk that a build of these pins takes, MiB: with the downloads of those that are not in Go's module cache. An unknown
+    /// one counts as absent.
+    pub(crate) async fn disk_mib(&self, cache: &Cache, pins: &[&Pin]) -> u64 {
         let command = self.command(cache, cache.folder(), ["env", "GOMODCACHE"]);
-        match run(&command.stdout_capture().stderr_null()).await {
-            Ok(output) if output.status.success() => Path::new(printed(&output).trim())
-                .join(format!("{}@{}", pin.module, pin.version()))
-                .is_dir(),
-            _ => false,
-        }
+        let folder = match run(&command).await {
+            Ok(output) if output.status.success() => {
+                String::from_utf8_lossy(&output.stdout).trim().to_owned()
+            }
+            _ => String::new(),
+        };
+        let of_pin = |pin: &&Pin| {
+            let module = format!("{}@{}", pin.module, pin.version());
+            let there = !folder.is_empty() && Path::new(&folder).join(module).is_dir();
+            pin.build_mib + if there { 0 } else { pin.download_mib }
+        };
+        pins.iter().map(of_pin).sum()
     }
 }
 
@@ -178,10 +174,8 @@ fn failure(cache: &Cache, component: &'static str, output: &str, log: PathBuf) -
             problem: format!("its disk became full while {component} was built"),
         };
     }
-    let offline = output
-        .lines()
-        .find(|line| OFFLINE_SIGNS.iter().any(|sign| line.contains(sign)));
-    match offline {
+    let is_offline = |line: &&str| OFFLINE_SIGNS.iter().any(|sign| line.contains(sign));
+    match output.lines().find(is_offline) {
         Some(line) => ComponentsError::Offline {
             component,
             detail: line.trim().to_owned(),

@@ -36,15 +36,14 @@ impl FromStr for HamiChoice {
     type Err = ImageError;
 
     fn from_str(text: &str) -> Result<Self, ImageError> {
+        let after_image = text.strip_prefix("image");
         Ok(match text {
             "auto" => Self::Auto,
             "builtin" => Self::Builtin,
-            image
-                if image == "image"
-                    || image.starts_with("image:")
-                    || image.starts_with("image@") =>
+            _ if after_image
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '@'])) =>
             {
-                Self::Image(image.parse()?)
+                Self::Image(text.parse()?)
             }
             path => Self::Path(path.into()),
         })
@@ -109,12 +108,11 @@ pub async fn resolve_hami(
             Ok((hami, line))
         }
         HamiChoice::Path(path) => {
-            let hami = real(path, cache)
-                .await
-                .map_err(|problem| ComponentsError::Hami {
-                    choice: choice.to_string(),
-                    problem,
-                })?;
+            let problem = |problem| ComponentsError::Hami {
+                choice: choice.to_string(),
+                problem,
+            };
+            let hami = real(path, cache).await.map_err(problem)?;
             let line = format!("HAMi: {}, {}", hami.source.label(), hami.program.display());
             Ok((hami, line))
         }
@@ -147,10 +145,7 @@ pub(super) async fn in_cache(cache: &Cache) -> (Option<(Hami, String)>, String) 
         match real(&path, cache).await {
             Ok(hami) => usable.push((version_of(&hami, &path), hami)),
             Err(problem) => {
-                ignored.push_str("; ignored ");
-                ignored.push_str(&path.display().to_string());
-                ignored.push_str(": ");
-                ignored.push_str(&problem);
+                ignored += &format!("; ignored {}: {problem}", path.display());
             }
         }
     }
@@ -177,9 +172,8 @@ async fn pulled(
 ) -> Result<(Hami, String), ImageError> {
     let folder = cache.folder().join("images");
     let fetched = image::fetch_scheduler(reference, registry, &folder, progress).await?;
-    let version = fetched
-        .version
-        .or_else(|| reference.tag().map(str::to_owned));
+    let tag = || reference.tag().map(str::to_owned);
+    let version = fetched.version.or_else(tag);
     let hami = Hami {
         source: HamiSource {
             source: HamiKind::Image,
@@ -193,30 +187,21 @@ async fn pulled(
     let stale = fetched.stale.map_or_else(String::new, |why| {
         format!("; the registry could not be asked again: {why}")
     });
-    let line = format!(
-        "HAMi: {}, {reference}, digest {}{stale}",
-        hami.source.label(),
-        fetched.digest
-    );
+    let (label, digest) = (hami.source.label(), fetched.digest);
+    let line = format!("HAMi: {label}, {reference}, digest {digest}{stale}");
     Ok((hami, line))
 }
 
 pub(crate) fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// Every `hami/<any name>/scheduler` in the cache, sorted.
 fn candidates(cache: &Cache) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(cache.hami_folder()) else {
-        return Vec::new();
-    };
-    let mut found: Vec<_> = entries
-        .filter_map(|entry| Some(entry.ok()?.path().join("scheduler")))
-        .filter(|path| path.exists())
-        .collect();
+    let entries = fs::read_dir(cache.hami_folder()).into_iter().flatten();
+    let programs = entries.flatten().map(|it| it.path().join("scheduler"));
+    let mut found: Vec<_> = programs.filter(|path| path.exists()).collect();
     found.sort();
     found
 }
@@ -276,12 +261,9 @@ async fn real(path: &Path, cache: &Cache) -> Result<Hami, String> {
             code: Some(LOADER_FAILED),
             output,
         }) => {
-            let last = output
-                .trim()
-                .lines()
-                .last()
-                .unwrap_or("a shared library is missing");
-            return Err(format!("it cannot be started here: {last}"));
+            let last = output.trim().lines().last();
+            let why = last.unwrap_or("a shared library is missing");
+            return Err(format!("it cannot be started here: {why}"));
         }
         Ok(Answer::Failed { .. } | Answer::StillRunning) => None,
         Err(error) => {
@@ -291,16 +273,13 @@ async fn real(path: &Path, cache: &Cache) -> Result<Hami, String> {
         }
     };
     let file = program.clone();
-    let sha256 = tokio::task::spawn_blocking(move || sha256_of(&file))
-        .await
-        .map_err(std::io::Error::other)
-        .flatten()
-        .map_err(|error| error.to_string())?;
+    let sha256 = tokio::task::spawn_blocking(move || sha256_of(&file)).await;
+    let sha256 = sha256.map_err(std::io::Error::other).flatten();
     Ok(Hami {
         source: HamiSource {
             source: HamiKind::Binary,
             version: version.unwrap_or_else(|| UNKNOWN.to_owned()),
-            sha256,
+            sha256: sha256.map_err(|error| error.to_string())?,
         },
         agent: file_name(&program),
         program,

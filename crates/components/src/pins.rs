@@ -113,11 +113,9 @@ impl Pin {
     /// The oldest Go that builds it: go.mod's `go` directive.
     #[must_use]
     pub(crate) fn go_needed(&self) -> Version {
-        self.go_mod
-            .lines()
-            .find_map(|line| line.strip_prefix("go "))
-            .and_then(Version::find)
-            .unwrap_or_default()
+        let mut lines = self.go_mod.lines();
+        let version = lines.find_map(|line| line.strip_prefix("go "));
+        version.and_then(Version::find).unwrap_or_default()
     }
 
     /// SHA-256 of go.sum, hex: with the version, the key under which it is cached.
@@ -137,20 +135,14 @@ impl Pin {
     pub(crate) fn ldflags(&self) -> String {
         let version = self.version();
         let mut flags = "-s -w".to_owned();
-        let mut set = |variable: &str, value: &str| {
-            flags.push_str(" -X ");
-            flags.push_str(variable);
-            flags.push('=');
-            flags.push_str(value);
-        };
         for variable in self.version_variables {
-            set(variable, version);
+            flags += &format!(" -X {variable}={version}");
         }
-        let parsed = Version::find(version).unwrap_or_default();
+        let Version { major, minor, .. } = Version::find(version).unwrap_or_default();
         for package in self.kubernetes_version_packages {
-            set(&format!("{package}.gitVersion"), version);
-            set(&format!("{package}.gitMajor"), &parsed.major.to_string());
-            set(&format!("{package}.gitMinor"), &parsed.minor.to_string());
+            flags += &format!(" -X {package}.gitVersion={version}");
+            flags += &format!(" -X {package}.gitMajor={major}");
+            flags += &format!(" -X {package}.gitMinor={minor}");
         }
         flags
     }
@@ -178,22 +170,14 @@ pub(crate) fn of(component: Component) -> Option<&'static Pin> {
 
 /// Lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The version of `module` among the requirements of a go.mod.
 fn required_version<'a>(go_mod: &'a str, module: &str) -> Option<&'a str> {
-    go_mod.lines().find_map(|line| {
-        let mut words = line
-            .trim()
-            .strip_prefix("require ")
-            .unwrap_or(line.trim())
-            .split_whitespace();
+    go_mod.lines().map(str::trim).find_map(|line| {
+        let requirement = line.strip_prefix("require ").unwrap_or(line);
+        let mut words = requirement.split_whitespace();
         (words.next() == Some(module)).then(|| words.next())?
     })
 }

@@ -14,10 +14,10 @@ pub fn printed() -> impl FnMut(Progress) + Send {
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
     });
     move |news| match (&bar, &news) {
-        (Some(bar), Progress::Running { .. }) => bar.set_message(news.to_string()),
+        (Some(bar), Progress::Running(..)) => bar.set_message(news.to_string()),
         (Some(bar), _) => bar.println(news.to_string()),
         // Each second would be too much for a log.
-        (None, Progress::Running { elapsed, .. }) if elapsed.as_secs() % 10 != 0 => {}
+        (None, Progress::Running(_, since)) if since.as_secs() % 10 != 0 => {}
         (None, _) => errln!("{news}"),
     }
 }
@@ -31,96 +31,62 @@ pub enum Progress {
         holder: Option<u32>,
     },
     /// A component's build begins.
-    Started {
-        /// Component.
-        name: &'static str,
-        /// Its version.
-        version: &'static str,
-        /// Its number in this set-up, from 1.
-        number: usize,
-        /// Number of components to build.
-        of: usize,
-        /// Seconds that it takes on two cores.
-        typical_secs: u32,
-    },
-    /// A component is being built: each second.
-    Running {
-        /// Component.
-        name: &'static str,
-        /// Its number in this set-up, from 1.
-        number: usize,
-        /// Number of components to build.
-        of: usize,
-        /// Since it began.
-        elapsed: Duration,
-        /// Seconds that it takes on two cores.
-        typical_secs: u32,
-    },
-    /// A component is in the cache.
-    Finished {
-        /// Component.
-        name: &'static str,
-        /// Its version.
-        version: &'static str,
-        /// Its number in this set-up, from 1.
-        number: usize,
-        /// Number of components to build.
-        of: usize,
-        /// Since it began.
-        elapsed: Duration,
-    },
+    Started(Step),
+    /// A component is being built, since when: each second.
+    Running(Step, Duration),
+    /// A component is in the cache, and its build took this long.
+    Finished(Step, Duration),
     /// Everything is built; the build cache, gigabytes in small files, is being removed.
     Clearing,
     /// Something the user should know, e.g. a supplied program of another version.
     Warning(String),
 }
 
+/// A component's place in a set-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Component.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// Its number in this set-up, from 1.
+    pub number: usize,
+    /// Number of components to build.
+    pub of: usize,
+    /// Seconds that it takes on two cores.
+    pub typical_secs: u32,
+}
+
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Waiting { holder: Some(pid) } => {
-                write!(
-                    f,
-                    "waiting for another set-up of the same cache (process {pid})"
-                )
+            Self::Waiting { holder } => {
+                f.write_str("waiting for another set-up of the same cache")?;
+                holder.map_or(Ok(()), |pid| write!(f, " (process {pid})"))
             }
-            Self::Waiting { holder: None } => {
-                write!(f, "waiting for another set-up of the same cache")
-            }
-            Self::Started {
-                name,
-                version,
-                number,
-                of,
-                typical_secs,
-            } => write!(
+            Self::Started(it) => write!(
                 f,
-                "building {name} {version} ({number} of {of}, typically {typical_secs} s on two cores)"
+                "building {} {} ({} of {}, typically {} s on two cores)",
+                it.name, it.version, it.number, it.of, it.typical_secs
             ),
-            Self::Running {
-                name,
-                number,
-                of,
-                elapsed,
-                typical_secs,
-            } => write!(
+            Self::Running(it, since) => write!(
                 f,
-                "building {name} ({number} of {of}): {} s of typically {typical_secs} s",
-                elapsed.as_secs()
+                "building {} ({} of {}): {} s of typically {} s",
+                it.name,
+                it.number,
+                it.of,
+                since.as_secs(),
+                it.typical_secs
             ),
-            Self::Finished {
-                name,
-                version,
-                number,
-                of,
-                elapsed,
-            } => {
-                write!(
-                    f,
-                    "built {name} {version} ({number} of {of}) in {} s",
-                    elapsed.as_secs()
-                )
-            }
+            Self::Finished(it, took) => write!(
+                f,
+                "built {} {} ({} of {}) in {} s",
+                it.name,
+                it.version,
+                it.number,
+                it.of,
+                took.as_secs()
+            ),
             Self::Clearing => write!(f, "removing the build cache"),
             Self::Warning(text) => write!(f, "warning: {text}"),
         }

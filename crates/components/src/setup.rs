@@ -10,7 +10,7 @@ use super::cache::{Cache, Lock, remove};
 use super::error::ComponentsError;
 use super::go::Go;
 use super::pins::{PINS, Pin};
-use super::progress::Progress;
+use super::progress::{Progress, Step};
 use super::stamp::{Stamp, StampFile};
 use super::{supplied, version};
 
@@ -67,17 +67,14 @@ pub fn estimate(cache: &Cache) -> (Vec<&'static str>, u32) {
         std::thread::available_parallelism().map_or(2, |n| u32::try_from(n.get()).unwrap_or(2));
     let pins = missing(cache);
     let secs: u32 = pins.iter().map(|pin| pin.typical_secs).sum();
-    (
-        pins.iter().map(|pin| pin.name).collect(),
-        secs * 2 / cores.clamp(1, 8),
-    )
+    let names = pins.iter().map(|pin| pin.name).collect();
+    (names, secs * 2 / cores.clamp(1, 8))
 }
 
 /// The pinned modules of which the cache has no valid build.
 pub(crate) fn missing(cache: &Cache) -> Vec<&'static Pin> {
-    PINS.iter()
-        .filter(|pin| stamp_of(cache, pin).is_none())
-        .collect()
+    let pins = PINS.iter();
+    pins.filter(|pin| stamp_of(cache, pin).is_none()).collect()
 }
 
 fn folder_of(cache: &Cache, pin: &Pin) -> PathBuf {
@@ -105,12 +102,9 @@ fn load(cache: &Cache) -> Result<Programs, ComponentsError> {
         Ok((folder, stamp))
     });
     let stamps: Vec<_> = stamps.collect::<Result<_, ComponentsError>>()?;
-    let manifests = PINS
-        .iter()
-        .find(|pin| pin.has_manifests())
-        .map(|pin| folder_of(cache, pin).join("manifests"))
-        .unwrap_or_default();
-    super::collect(&stamps, manifests)
+    let with_manifests = PINS.iter().find(|pin| pin.has_manifests());
+    let manifests = with_manifests.map(|pin| folder_of(cache, pin).join("manifests"));
+    super::collect(&stamps, manifests.unwrap_or_default())
 }
 
 async fn build_all(
@@ -120,14 +114,7 @@ async fn build_all(
     report: Report<'_>,
 ) -> Result<(), ComponentsError> {
     let go = Go::find(cache, pins).await?;
-    let mut needed_mib = SPARE_MIB;
-    for pin in pins {
-        needed_mib += pin.build_mib;
-        if !go.has_module(cache, pin).await {
-            needed_mib += pin.download_mib;
-        }
-    }
-    check_disk(cache, needed_mib)?;
+    check_disk(cache, SPARE_MIB + go.disk_mib(cache, pins).await)?;
     for folder in ["build/tmp", "build/gocache", "build/work", "logs"] {
         let folder = cache.folder().join(folder);
         fs::create_dir_all(&folder).map_err(ComponentsError::io(&folder))?;
@@ -135,14 +122,19 @@ async fn build_all(
     let half_made = HalfMade(cache);
     for (index, pin) in pins.iter().enumerate() {
         let step = Step {
-            pin,
+            name: pin.name,
+            version: pin.version(),
             number: index + 1,
             of: pins.len(),
-            start: Instant::now(),
+            typical_secs: pin.typical_secs,
         };
-        report(step.started());
-        build_one(cache, lock, &go, &step, report).await?;
-        report(step.finished());
+        let start = Instant::now();
+        report(Progress::Started(step));
+        build_one(cache, lock, &go, pin, &mut || {
+            report(Progress::Running(step, start.elapsed()));
+        })
+        .await?;
+        report(Progress::Finished(step, start.elapsed()));
     }
     drop(half_made);
     Ok(())
@@ -185,54 +177,14 @@ pub(crate) fn free_mib(folder: &Path) -> Result<u64, ComponentsError> {
     Ok(stat.blocks_available() * stat.fragment_size() / (1 << 20))
 }
 
-/// One component's place in a set-up.
-struct Step {
-    pin: &'static Pin,
-    number: usize,
-    of: usize,
-    start: Instant,
-}
-
-impl Step {
-    fn started(&self) -> Progress {
-        Progress::Started {
-            name: self.pin.name,
-            version: self.pin.version(),
-            number: self.number,
-            of: self.of,
-            typical_secs: self.pin.typical_secs,
-        }
-    }
-
-    fn running(&self) -> Progress {
-        Progress::Running {
-            name: self.pin.name,
-            number: self.number,
-            of: self.of,
-            elapsed: self.start.elapsed(),
-            typical_secs: self.pin.typical_secs,
-        }
-    }
-
-    fn finished(&self) -> Progress {
-        Progress::Finished {
-            name: self.pin.name,
-            version: self.pin.version(),
-            number: self.number,
-            of: self.of,
-            elapsed: self.start.elapsed(),
-        }
-    }
-}
-
+/// Builds one component; `tick` is called each second.
 async fn build_one(
     cache: &Cache,
     lock: &Lock,
     go: &Go,
-    step: &Step,
-    report: Report<'_>,
+    pin: &'static Pin,
+    tick: &mut (dyn FnMut() + Send),
 ) -> Result<(), ComponentsError> {
-    let pin = step.pin;
     let work = cache.build().join("work").join(pin.name);
     let (module, out) = (work.join("module"), work.join("out"));
     for folder in [&module, &out] {
@@ -252,11 +204,11 @@ async fn build_one(
         check_versions(cache, pin, &out).await
     };
     tokio::pin!(work_done);
-    let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
+    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
     loop {
         tokio::select! {
             result = &mut work_done => break result?,
-            _ = tick.tick() => report(step.running()),
+            _ = ticks.tick() => tick(),
         }
     }
 
@@ -281,9 +233,8 @@ async fn build_one(
 async fn check_versions(cache: &Cache, pin: &Pin, out: &Path) -> Result<(), ComponentsError> {
     for (_, name) in pin.programs {
         let program = out.join(name);
-        let found = version::of_program(name, &program, cache.search_path())
-            .await
-            .map_err(ComponentsError::io(&program))?;
+        let found = version::of_program(name, &program, cache.search_path()).await;
+        let found = found.map_err(ComponentsError::io(&program))?;
         if found != pin.version() {
             return Err(ComponentsError::WrongBuild {
                 program: (*name).to_owned(),

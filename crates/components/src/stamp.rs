@@ -5,7 +5,7 @@
 //! gigabyte) is `doctor`'s work.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -107,11 +107,12 @@ impl Stamp {
 
     /// Reads every file and names the first whose content is not as noted.
     pub(crate) fn corrupt_file(&self, folder: &Path) -> Option<PathBuf> {
-        self.files
-            .iter()
-            .map(|file| (folder.join(&file.path), &file.sha256))
-            .find(|(path, noted)| sha256_of(path).ok().as_ref() != Some(noted))
-            .map(|(path, _)| path)
+        let mut files = self.files.iter();
+        files.find_map(|file| {
+            let path = folder.join(&file.path);
+            let intact = sha256_of(&path).is_ok_and(|found| found == file.sha256);
+            (!intact).then_some(path)
+        })
     }
 }
 
@@ -127,13 +128,14 @@ fn size_and_mtime(path: &Path) -> io::Result<(u64, i128)> {
 /// When the file cannot be read.
 pub(crate) fn sha256_of(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
-    let mut file = File::open(path)?;
-    let mut buffer = vec![0; 1 << 16];
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
     loop {
-        let read = io::Read::read(&mut file, &mut buffer)?;
+        let bytes = file.fill_buf()?;
+        let read = bytes.len();
         if read == 0 {
             return Ok(hex(&hash.finalize()));
         }
-        hash.update(&buffer[..read]);
+        hash.update(bytes);
+        file.consume(read);
     }
 }

@@ -49,18 +49,13 @@ pub(crate) fn manifest_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder.join(CRDS))? {
         let name = PathBuf::from(entry?.file_name());
-        if name
-            .extension()
-            .is_some_and(|extension| extension == "yaml")
-        {
+        if name.extension() == Some("yaml".as_ref()) {
             files.push(Path::new(CRDS).join(name));
         }
     }
     if files.is_empty() || !folder.join(WEBHOOKS).is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            format!("Kueue's {CRDS}/*.yaml or {WEBHOOKS} is not there"),
-        ));
+        let problem = format!("Kueue's {CRDS}/*.yaml or {WEBHOOKS} is not there");
+        return Err(io::Error::new(io::ErrorKind::NotFound, problem));
     }
     files.push(WEBHOOKS.into());
     files.sort();
@@ -79,11 +74,8 @@ impl Manifests {
         if let Some(found) = folders.into_iter().find(|at| manifest_files(at).is_ok()) {
             return Some(Self::Folder(found));
         }
-        let files = MANIFEST_FILES.map(|name| folder.join(name));
-        files
-            .into_iter()
-            .find(|at| at.is_file())
-            .map(Self::ReleaseFile)
+        let mut files = MANIFEST_FILES.iter().map(|name| folder.join(name));
+        files.find(|at| at.is_file()).map(Self::ReleaseFile)
     }
 }
 
@@ -109,23 +101,20 @@ impl Found {
         let (mut programs, mut missing) = (Vec::new(), Vec::new());
         for (_, program) in PINS.iter().flat_map(|pin| pin.programs) {
             let names = names(program);
-            match names
-                .iter()
-                .map(|name| folder.join(name))
-                .find(|path| path.is_file())
-            {
+            let mut paths = names.iter().map(|name| folder.join(name));
+            match paths.find(|path| path.is_file()) {
                 Some(path) => programs.push((*program, path)),
                 None => missing.push(names.join(" or ")),
             }
         }
         let manifests = Manifests::find(&folder);
+        if manifests.is_none() {
+            missing.push(format!(
+                "Kueue's manifests ({}/{{{CRDS}/*.yaml,{WEBHOOKS}}} or its release's {})",
+                MANIFEST_FOLDERS[0], MANIFEST_FILES[1]
+            ));
+        }
         let Some(manifests) = manifests.filter(|_| missing.is_empty()) else {
-            if Manifests::find(&folder).is_none() {
-                missing.push(format!(
-                    "Kueue's manifests ({}/{{{CRDS}/*.yaml,{WEBHOOKS}}} or its release's {})",
-                    MANIFEST_FOLDERS[0], MANIFEST_FILES[1]
-                ));
-            }
             return Err(ComponentsError::Missing { folder, missing });
         };
         for (_, path) in &programs {
@@ -149,11 +138,8 @@ impl Found {
         match &self.manifests {
             Manifests::ReleaseFile(file) => files.push(("", file.clone())),
             Manifests::Folder(folder) => {
-                files.extend(
-                    manifest_files(folder)?
-                        .into_iter()
-                        .map(|file| ("", folder.join(file))),
-                );
+                let below = manifest_files(folder)?.into_iter();
+                files.extend(below.map(|file| ("", folder.join(file))));
             }
         }
         Ok(files)
@@ -179,11 +165,10 @@ pub(crate) async fn find(
     ];
     let known = || {
         Stamp::read_valid(&memory, &recipe).filter(|stamp| {
-            let known = stamp
-                .files
-                .iter()
-                .map(|file| (file.program.as_str(), &file.path));
-            known.eq(files.iter().map(|(program, path)| (*program, path)))
+            let known = stamp.files.iter();
+            known
+                .map(|file| (file.program.as_str(), &file.path))
+                .eq(files.iter().map(|(program, path)| (*program, path)))
         })
     };
     let split = memory.join("manifests");
@@ -218,16 +203,14 @@ async fn inspect(
 ) -> Result<Stamp, ComponentsError> {
     let mut stamped = Vec::new();
     for (program, path) in files {
-        let version = if program.is_empty() {
-            String::new()
-        } else {
-            version::of_program(program, &path, cache.search_path())
-                .await
-                .map_err(|error| ComponentsError::BadSupplied {
-                    path: path.clone(),
-                    problem: format!("it cannot be started here: {error}"),
-                })?
-        };
+        let mut version = String::new();
+        if !program.is_empty() {
+            let found = version::of_program(program, &path, cache.search_path()).await;
+            version = found.map_err(|error| ComponentsError::BadSupplied {
+                path: path.clone(),
+                problem: format!("it cannot be started here: {error}"),
+            })?;
+        }
         let file = path.clone();
         let looked = tokio::task::spawn_blocking(move || {
             StampFile::of(Path::new("/"), &file, program, &version)
@@ -255,19 +238,15 @@ fn split_release_file(file: &Path, into: &Path) -> Result<(), ComponentsError> {
         .map_err(|error| unusable(&error.without_snippet().to_string().replace('\n', " ")))?;
     let (mut crds, mut webhooks) = (Vec::new(), Vec::new());
     for mut document in documents {
-        let name = document["metadata"]["name"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
+        let name = document["metadata"]["name"].as_str();
+        let name = name.unwrap_or_default().to_owned();
         match document["kind"].as_str() {
             Some("CustomResourceDefinition") => {
                 // The API server takes no CRD of another name.
-                let (plural, group) = name
-                    .split_once('.')
-                    .filter(|_| !name.contains('/'))
-                    .ok_or_else(|| {
-                        unusable(&format!("a CRD is named {name:?}, not PLURAL.GROUP"))
-                    })?;
+                let parts = name.split_once('.').filter(|_| !name.contains('/'));
+                let (plural, group) = parts.ok_or_else(|| {
+                    unusable(&format!("a CRD is named {name:?}, not PLURAL.GROUP"))
+                })?;
                 if let Some(spec) = document["spec"].as_object_mut() {
                     spec.remove("conversion");
                 }
@@ -282,9 +261,8 @@ fn split_release_file(file: &Path, into: &Path) -> Result<(), ComponentsError> {
         }
     }
     if crds.is_empty() || webhooks.is_empty() {
-        return Err(unusable(
-            "it holds no CRD or no webhook configuration of Kueue",
-        ));
+        let problem = "it holds no CRD or no webhook configuration of Kueue";
+        return Err(unusable(problem));
     }
     crds.push((WEBHOOKS.into(), webhooks));
     for (name, documents) in crds {

@@ -118,9 +118,7 @@ pub(crate) async fn ask_for(
     let command = duct::cmd(program, [argument])
         .full_env([("PATH", path)])
         .dir("/")
-        .stdin_null()
-        .stdout_capture()
-        .stderr_capture();
+        .stdin_null();
     match tokio::time::timeout(patience, run(&command)).await {
         Err(_) => Ok(Answer::StillRunning),
         Ok(Err(error)) => Err(error),
@@ -182,10 +180,8 @@ fn in_kueue_binary(program: &Path) -> io::Result<Option<String>> {
 fn version_after(binary: &[u8], needle: &str) -> Option<String> {
     memchr::memmem::find_iter(binary, needle).find_map(|start| {
         let rest = &binary[start + needle.len()..];
-        let end = rest
-            .iter()
-            .take(64)
-            .position(|b| b.is_ascii_whitespace() || matches!(b, b'\'' | b'"'))?;
+        let is_end = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'\'' | b'"');
+        let end = rest.iter().take(64).position(is_end)?;
         reported(std::str::from_utf8(&rest[..end]).ok()?)
     })
 }

@@ -93,11 +93,8 @@ impl Accounts {
         let Some(node) = annotation(&pod.metadata, names::ASSIGNED_NODE) else {
             return;
         };
-        let phase = pod
-            .status
-            .as_ref()
-            .and_then(|status| status.phase.as_deref());
-        if matches!(phase, Some("Succeeded" | "Failed")) {
+        let mut phase = pod.status.iter().flat_map(|status| &status.phase);
+        if phase.any(|phase| phase == "Succeeded" || phase == "Failed") {
             self.release(uid(pod));
         } else if pod.metadata.deletion_timestamp.is_some() {
             // Its cards stay taken until it is gone.
@@ -118,11 +115,8 @@ impl Accounts {
     }
 
     fn shrink(&mut self, pod: &Pod) {
-        let Some(held) = self
-            .reservations
-            .get_mut(uid(pod))
-            .filter(|held| !held.init_released)
-        else {
+        let held = self.reservations.get_mut(uid(pod));
+        let Some(held) = held.filter(|held| !held.init_released) else {
             return;
         };
         let Some(devices) = annotated(pod) else {
@@ -145,11 +139,8 @@ impl Accounts {
                 continue;
             };
             for share in held.devices.values().flatten().flatten() {
-                for card in node
-                    .cards
-                    .iter_mut()
-                    .filter(|card| card.card.id == share.uuid)
-                {
+                let cards = node.cards.iter_mut();
+                for card in cards.filter(|card| card.card.id == share.uuid) {
                     card.take(share.slots.max(1), share.mem_mib, share.cores);
                 }
             }
@@ -173,20 +164,16 @@ fn annotated(pod: &Pod) -> Option<PodDevices> {
 }
 
 fn init_containers_succeeded(pod: &Pod) -> bool {
-    let statuses = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.init_container_statuses.as_ref());
-    statuses.is_some_and(|statuses| {
-        !statuses.is_empty()
-            && statuses.iter().all(|status| {
-                let ended = status
-                    .state
-                    .as_ref()
-                    .and_then(|state| state.terminated.as_ref());
-                ended.is_some_and(|ended| ended.exit_code == 0)
-            })
-    })
+    let statuses = pod.status.iter();
+    let mut statuses = statuses
+        .filter_map(|status| status.init_container_statuses.as_ref())
+        .flatten()
+        .peekable();
+    statuses.peek().is_some()
+        && statuses.all(|status| {
+            let mut ended = status.state.iter().flat_map(|state| &state.terminated);
+            ended.any(|ended| ended.exit_code == 0)
+        })
 }
 
 #[cfg(test)]

@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, header::USER_AGENT};
 use k8s_openapi::api::core::v1::{Binding, Event, Node, Pod};
+use kube::Resource;
 use kube::api::{Api, Patch, PatchParams, PostParams};
-use serde::de::IgnoredAny;
+use kube::core::NamespaceResourceScope;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 use super::limiter::Limiter;
@@ -51,21 +53,10 @@ impl From<kube::Error> for CallError {
 }
 
 /// A client whose calls share one limit.
-#[derive(Debug)]
 pub(crate) struct Calls {
-    client: Client,
+    client: kube::Client,
     limiter: Limiter,
     timeout: Option<Duration>,
-}
-
-/// A `kube::Client` with a readable `Debug`.
-#[derive(Clone)]
-struct Client(kube::Client);
-
-impl std::fmt::Debug for Client {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Client")
-    }
 }
 
 impl Calls {
@@ -84,18 +75,16 @@ impl Calls {
         ));
         // Retries of this layer would neither wait for the limit nor follow client-go's rules.
         config.default_retry = false;
-        let client = kube::Client::try_from(config)?;
-        let timeout = (timeout_secs > 0).then(|| Duration::from_secs(timeout_secs));
         Ok(Self {
-            client: Client(client),
+            client: kube::Client::try_from(config)?,
             limiter,
-            timeout,
+            timeout: (timeout_secs > 0).then(|| Duration::from_secs(timeout_secs)),
         })
     }
 
     /// The client itself, for watches.
     pub(crate) fn unlimited(&self) -> kube::Client {
-        self.client.0.clone()
+        self.client.clone()
     }
 
     async fn limited<T, F>(&self, send: impl Fn() -> F) -> Result<T, CallError>
@@ -116,50 +105,47 @@ impl Calls {
                         })?
                 }
             };
-            match outcome {
-                Ok(value) => return Ok(value),
-                Err(error) => match retry_after(&error) {
-                    Some(pause) if retries < MAX_RETRIES => {
-                        retries += 1;
-                        tokio::time::sleep(pause).await;
-                    }
-                    _ => return Err(error.into()),
-                },
+            match outcome.as_ref().err().and_then(retry_after) {
+                Some(pause) if retries < MAX_RETRIES => {
+                    retries += 1;
+                    tokio::time::sleep(pause).await;
+                }
+                _ => return Ok(outcome?),
             }
         }
     }
 
-    fn nodes(&self) -> Api<Node> {
-        Api::all(self.unlimited())
-    }
-
-    fn pods(&self, namespace: &str) -> Api<Pod> {
+    fn namespaced<K>(&self, namespace: &str) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
         Api::namespaced(self.unlimited(), namespace)
     }
 
-    fn events(&self, namespace: &str) -> Api<Event> {
-        Api::namespaced(self.unlimited(), namespace)
+    async fn patch<K>(&self, api: Api<K>, name: &str, patch: Patch<&Value>) -> Result<K, CallError>
+    where
+        K: Clone + DeserializeOwned + std::fmt::Debug,
+    {
+        let params = PatchParams::default();
+        self.limited(|| api.patch(name, &params, &patch)).await
     }
 
     /// GET a node.
     pub(crate) async fn get_node(&self, name: &str) -> Result<Node, CallError> {
-        let api = self.nodes();
+        let api = Api::all(self.unlimited());
         self.limited(|| api.get(name)).await
     }
 
     /// GET a pod.
     pub(crate) async fn get_pod(&self, namespace: &str, name: &str) -> Result<Pod, CallError> {
-        let api = self.pods(namespace);
+        let api = self.namespaced(namespace);
         self.limited(|| api.get(name)).await
     }
 
     /// PATCH (merge) a node.
-    pub(crate) async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), CallError> {
-        let api = self.nodes();
-        let patch = Patch::Merge(patch);
-        let params = PatchParams::default();
-        self.limited(|| api.patch(name, &params, &patch)).await?;
-        Ok(())
+    pub(crate) async fn patch_node(&self, name: &str, patch: &Value) -> Result<Node, CallError> {
+        let api = Api::all(self.unlimited());
+        self.patch(api, name, Patch::Merge(patch)).await
     }
 
     /// PATCH (merge) a pod.
@@ -168,12 +154,9 @@ impl Calls {
         namespace: &str,
         name: &str,
         patch: &Value,
-    ) -> Result<(), CallError> {
-        let api = self.pods(namespace);
-        let patch = Patch::Merge(patch);
-        let params = PatchParams::default();
-        self.limited(|| api.patch(name, &params, &patch)).await?;
-        Ok(())
+    ) -> Result<Pod, CallError> {
+        let api = self.namespaced(namespace);
+        self.patch(api, name, Patch::Merge(patch)).await
     }
 
     /// POST a pod's binding.
@@ -183,7 +166,7 @@ impl Calls {
         pod: &str,
         binding: &Binding,
     ) -> Result<(), CallError> {
-        let api = self.pods(namespace);
+        let api: Api<Pod> = self.namespaced(namespace);
         let post = PostParams::default();
         let _: IgnoredAny = self
             .limited(|| api.create_subresource("binding", pod, &post, binding))
@@ -197,7 +180,7 @@ impl Calls {
         namespace: &str,
         event: &Event,
     ) -> Result<Event, CallError> {
-        let api = self.events(namespace);
+        let api = self.namespaced(namespace);
         let params = PostParams::default();
         self.limited(|| api.create(&params, event)).await
     }
@@ -209,10 +192,8 @@ impl Calls {
         name: &str,
         patch: &Value,
     ) -> Result<Event, CallError> {
-        let api = self.events(namespace);
-        let patch = Patch::Strategic(patch);
-        let params = PatchParams::default();
-        self.limited(|| api.patch(name, &params, &patch)).await
+        let api = self.namespaced(namespace);
+        self.patch(api, name, Patch::Strategic(patch)).await
     }
 }
 
@@ -225,15 +206,12 @@ fn retry_after(error: &kube::Error) -> Option<Duration> {
     if status.code != 429 && status.code < 500 {
         return None;
     }
-    let secs = status
-        .details
-        .as_ref()
-        .map_or(0, |details| details.retry_after_seconds);
-    match (secs, status.code) {
-        (0, 429) => Some(Duration::from_secs(1)),
-        (0, _) => None,
-        (secs, _) => Some(Duration::from_secs(secs.into())),
-    }
+    let asked = status.details.as_ref().map(|it| it.retry_after_seconds);
+    let secs = match asked.unwrap_or(0) {
+        0 if status.code == 429 => 1,
+        secs => secs,
+    };
+    (secs > 0).then(|| Duration::from_secs(secs.into()))
 }
 
 /// Locks a mutex. A panic elsewhere does not spoil its content, since every change is a single assignment.

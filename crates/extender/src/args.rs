@@ -29,36 +29,24 @@ pub struct Args {
     #[arg(long = "key_file", default_value = "", value_name = "FILE")]
     pub(crate) key_file: String,
     /// Name that the events are reported under.
-    #[arg(long = "scheduler-name", default_value = "", value_name = "NAME")]
+    #[arg(long, default_value = "", value_name = "NAME")]
     pub(crate) scheduler_name: String,
     /// Which of the fitting nodes is chosen: binpack or spread; any other text means binpack, as in HAMi.
-    #[arg(
-        long = "node-scheduler-policy",
-        default_value = "binpack",
-        value_name = "POLICY"
-    )]
+    #[arg(long, default_value = "binpack", value_name = "POLICY")]
     pub(crate) node_scheduler_policy: String,
     /// Which of a node's cards are chosen: binpack, spread, mutex, numa, topology-aware or a list of them; any other text
     /// means spread, as in HAMi.
-    #[arg(
-        long = "gpu-scheduler-policy",
-        default_value = "spread",
-        value_name = "POLICY"
-    )]
+    #[arg(long, default_value = "spread", value_name = "POLICY")]
     pub(crate) gpu_scheduler_policy: String,
     /// Address to serve metrics on; an empty host means loopback (HAMi: every interface).
-    #[arg(
-        long = "metrics-bind-address",
-        default_value = ":9395",
-        value_name = "HOST:PORT"
-    )]
+    #[arg(long, default_value = ":9395", value_name = "HOST:PORT")]
     pub(crate) metrics_bind_address: String,
     /// Register only the nodes with these labels.
-    #[arg(long = "node-label-selector", value_delimiter = ',', value_parser = label, value_name = "KEY=VALUE")]
+    #[arg(long, value_delimiter = ',', value_parser = label, value_name = "KEY=VALUE")]
     pub(crate) node_label_selector: Vec<(String, String)>,
     /// Calls per second to the API server, all calls together; 0 means 5, below 0 means no limit.
     #[arg(
-        long = "kube-qps",
+        long,
         default_value_t = 5.0,
         allow_negative_numbers = true,
         value_name = "N"
@@ -66,41 +54,33 @@ pub struct Args {
     pub(crate) kube_qps: f32,
     /// How many calls may exceed --kube-qps at once.
     #[arg(
-        long = "kube-burst",
+        long,
         default_value_t = 10,
         allow_negative_numbers = true,
         value_name = "N"
     )]
     pub(crate) kube_burst: i64,
     /// Seconds that a call to the API server may take; 0 means no limit.
-    #[arg(long = "kube-timeout", default_value_t = 0, value_name = "SECS")]
+    #[arg(long, default_value_t = 0, value_name = "SECS")]
     pub(crate) kube_timeout: u64,
     /// Age at which a node lock expires, such as 5m or 90s.
-    #[arg(long = "node-lock-timeout", default_value = "5m", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "5m", value_parser = duration, value_name = "DURATION")]
     pub(crate) node_lock_timeout: Duration,
     /// How long a member of a pod group waits for a contended node lock; 0s: not at all.
-    #[arg(long = "node-lock-retry-timeout", default_value = "28s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "28s", value_parser = duration, value_name = "DURATION")]
     pub(crate) node_lock_retry_timeout: Duration,
     /// Register nodes only while kube-scheduler on this host holds its Lease.
-    #[arg(long = "leader-elect", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value = "false", value_parser = go_bool, value_name = "BOOL")]
     pub(crate) leader_elect: bool,
     /// Name of kube-scheduler's Lease.
-    #[arg(
-        long = "leader-elect-resource-name",
-        default_value = "",
-        value_name = "NAME"
-    )]
+    #[arg(long, default_value = "", value_name = "NAME")]
     pub(crate) leader_elect_resource_name: String,
     /// Namespace of kube-scheduler's Lease.
-    #[arg(
-        long = "leader-elect-resource-namespace",
-        default_value = "",
-        value_name = "NAMESPACE"
-    )]
+    #[arg(long, default_value = "", value_name = "NAMESPACE")]
     pub(crate) leader_elect_resource_namespace: String,
     /// HAMi's device file, of which the `nvidia` block is read.
-    #[arg(long = "device-config-file", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) device_config_file: PathBuf,
     /// Log verbosity: 4 shows each decision, 5 each card.
     #[arg(
@@ -119,68 +99,35 @@ pub struct Args {
 /// Flags of HAMi that the built-in extender does not need.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Ignored {
-    /// Accepted and ignored.
-    #[arg(long = "profiling", hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    profiling: Option<String>,
-    /// Accepted and ignored.
-    #[arg(long = "force-overwrite-default-scheduler", hide = true, num_args = 0..=1, require_equals = true,
-          default_missing_value = "true")]
-    force_overwrite_default_scheduler: Option<String>,
-    /// Accepted and ignored.
-    #[arg(long = "legacy-metrics", hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    legacy_metrics: Option<String>,
-    /// Accepted and ignored.
-    #[arg(long = "debug", hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    debug: Option<String>,
-    /// Accepted and ignored: klog's switches.
+    /// Accepted and ignored: switches of HAMi, of klog, and for other vendors' devices.
     #[arg(
-        id = "klog-switch",
-        long = "logtostderr",
-        aliases = ["alsologtostderr", "skip_headers", "skip_log_headers", "one_output", "add_dir_header"],
-        hide = true,
-        action = clap::ArgAction::Append,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
-    klog_switch: Vec<String>,
-    /// Accepted and ignored: klog's values.
-    #[arg(
-        id = "klog-value",
-        long = "log_dir",
-        aliases = ["log_file", "log_file_max_size", "log_backtrace_at", "stderrthreshold", "vmodule",
-                   "legacy_stderr_threshold_behavior"],
-        hide = true,
-        action = clap::ArgAction::Append
-    )]
-    klog_value: Vec<String>,
-    /// Accepted and ignored: switches for other vendors' devices.
-    #[arg(
-        id = "vendor-switch",
-        long = "enable-ascend",
-        aliases = ["enable-iluvatar", "sgpu-topology-aware"],
-        hide = true,
-        action = clap::ArgAction::Append,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
-    vendor_switch: Vec<String>,
-    /// Accepted and ignored: resource names of other vendors' devices.
-    #[arg(
-        id = "vendor-name",
-        long = "dcu-name",
+        long = "profiling",
         aliases = [
+            "force-overwrite-default-scheduler", "legacy-metrics", "debug",
+            "logtostderr", "alsologtostderr", "skip_headers", "skip_log_headers", "one_output", "add_dir_header",
+            "enable-ascend", "enable-iluvatar", "sgpu-topology-aware",
+        ],
+        hide = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    switch: Vec<String>,
+    /// Accepted and ignored: klog's values, and resource names of other vendors' devices.
+    #[arg(
+        long = "log_dir",
+        aliases = [
+            "log_file", "log_file_max_size", "log_backtrace_at", "stderrthreshold", "vmodule",
+            "legacy_stderr_threshold_behavior", "dcu-name",
             "dcu-memory", "dcu-cores", "cambricon-mlu-name", "cambricon-mlu-memory", "cambricon-mlu-cores",
             "enflame-gcu-resource-name", "enflame-drs-gcu-resource-name", "enflame-gcu-memory-resource-name",
             "enflame-gcu-core-resource-name", "enflame-vgcu-resource-name", "enflame-vgcu-legacy-resource-name",
             "enflame-vgcu-percentage-resource-name", "kunlun-name", "kunlun-vcount", "kunlun-vmemory", "metax-name",
             "metax-vcount", "metax-vcore", "metax-vmemory", "mthreads-name", "mthreads-memory", "mthreads-cores",
         ],
-        hide = true,
-        action = clap::ArgAction::Append
+        hide = true
     )]
-    vendor_name: Vec<String>,
+    value: Vec<String>,
 }
 
 /// A Go duration such as `5m`, `1m30s` or `250ms`.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Binding, ObjectReference, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt as _;
 use serde_json::json;
 
 use super::api::lock;
@@ -29,11 +30,12 @@ impl Extender {
             };
         };
         if self.nodes.get("", &args.node).is_none() {
-            let error = format!("node {:?} not found", args.node);
             let message = format!("failed to get node {}", args.node);
             self.events.record(&pod, Reason::BindingFailed, &message);
-            lock(&self.accounts).release(pod.metadata.uid.as_deref().unwrap_or_default());
-            return BindResult { error };
+            lock(&self.accounts).release(&pod.uid().unwrap_or_default());
+            return BindResult {
+                error: format!("node {:?} not found", args.node),
+            };
         }
         match self.lock_and_bind(&pod, &args).await {
             Ok(()) => {
@@ -46,26 +48,22 @@ impl Extender {
             }
             Err(error) => {
                 self.unlock(&pod, &args).await;
+                let error = error.to_string();
                 self.events.record(&pod, Reason::BindingFailed, &error);
                 BindResult { error }
             }
         }
     }
 
-    async fn lock_and_bind(&self, pod: &Pod, args: &BindArgs) -> Result<(), String> {
-        self.lock_node(pod, args)
-            .await
-            .map_err(|error| error.to_string())?;
+    async fn lock_and_bind(&self, pod: &Pod, args: &BindArgs) -> anyhow::Result<()> {
+        self.lock_node(pod, args).await?;
         let annotations = json!({
             (names::BIND_PHASE): "allocating",
             (names::BIND_TIME): Timestamp::now().as_second().to_string(),
         });
         let patch = json!({ "metadata": { "annotations": annotations } });
         let (namespace, name) = (args.pod_namespace.as_str(), args.pod_name.as_str());
-        self.calls
-            .patch_pod(namespace, name, &patch)
-            .await
-            .map_err(|error| error.to_string())?;
+        self.calls.patch_pod(namespace, name, &patch).await?;
         let binding = Binding {
             metadata: ObjectMeta {
                 name: Some(args.pod_name.clone()),
@@ -78,10 +76,7 @@ impl Extender {
                 ..ObjectReference::default()
             },
         };
-        self.calls
-            .bind(namespace, name, &binding)
-            .await
-            .map_err(|error| error.to_string())
+        Ok(self.calls.bind(namespace, name, &binding).await?)
     }
 
     async fn lock_node(&self, pod: &Pod, args: &BindArgs) -> Result<(), LockError> {
@@ -102,16 +97,11 @@ impl Extender {
             if taken.is_err() {
                 self.ask_for_other_vendors_lock(args).await;
             }
-            match taken {
-                Err(error)
-                    if error.is_contention()
-                        && !patience.is_zero()
-                        && Instant::now() <= deadline =>
-                {
-                    tokio::time::sleep(GROUP_RETRY).await;
-                }
-                done => return done,
+            let again = taken.as_ref().is_err_and(LockError::is_contention);
+            if !again || patience.is_zero() || Instant::now() > deadline {
+                return taken;
             }
+            tokio::time::sleep(GROUP_RETRY).await;
         }
     }
 
@@ -146,18 +136,11 @@ fn holder(args: &BindArgs) -> Holder<'_> {
 
 /// Whether a pod belongs to a pod group, by label or by its spec.
 fn is_group_member(pod: &Pod) -> bool {
-    let label = pod
-        .metadata
-        .labels
-        .as_ref()
-        .and_then(|labels| labels.get(names::POD_GROUP_LABEL));
-    let spec = pod
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.scheduling_group.as_ref());
-    let group = spec.and_then(|group| group.pod_group_name.as_ref());
-    [label, group]
+    let label = pod.labels().get(names::POD_GROUP_LABEL);
+    let groups = pod.spec.iter().flat_map(|spec| &spec.scheduling_group);
+    let group_names = groups.filter_map(|group| group.pod_group_name.as_ref());
+    label
         .into_iter()
-        .flatten()
+        .chain(group_names)
         .any(|name| !name.is_empty())
 }

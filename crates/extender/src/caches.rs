@@ -56,16 +56,11 @@ impl<K> Cache<K> {
         }
     }
 
-    fn remove(&self, key: &str) -> Option<Arc<K>> {
-        lock(&self.0).remove(key)
-    }
-
-    fn unlisted(&self, listed: &HashSet<String>) -> Vec<String> {
-        lock(&self.0)
-            .keys()
-            .filter(|key| !listed.contains(*key))
-            .cloned()
-            .collect()
+    /// Removes all objects that are not listed, and returns them.
+    fn retain(&self, listed: &HashSet<String>) -> Vec<Arc<K>> {
+        let mut objects = lock(&self.0);
+        let gone = objects.extract_if(|key, _| !listed.contains(key));
+        gone.map(|(_, object)| object).collect()
     }
 }
 
@@ -90,11 +85,8 @@ pub(crate) async fn follow<K>(
                 tell(cache.put(key, object));
             }
             Ok(Event::InitDone) => {
-                for key in cache.unlisted(&listed) {
-                    cache
-                        .remove(&key)
-                        .into_iter()
-                        .for_each(|gone| tell(Change::Removed(gone)));
+                for gone in cache.retain(&listed) {
+                    tell(Change::Removed(gone));
                 }
                 listed.clear();
                 if let Some(complete) = complete.take() {
@@ -108,7 +100,7 @@ pub(crate) async fn follow<K>(
             }
             Ok(Event::Delete(object)) => {
                 let (key, object) = slim(object);
-                cache.remove(&key);
+                lock(&cache.0).remove(&key);
                 tell(Change::Removed(object));
             }
             Err(error) => tracing::warn!("watch: {error}"),

@@ -176,12 +176,9 @@ pub(crate) fn admitted(
     matches: impl Fn(&str) -> bool,
 ) -> bool {
     let given = |text: &&str| !text.trim().is_empty();
-    wanted
-        .filter(given)
-        .is_none_or(|text| list(text).any(&matches))
-        && refused
-            .filter(given)
-            .is_none_or(|text| !list(text).any(&matches))
+    let wanted = wanted.filter(given);
+    wanted.is_none_or(|text| list(text).any(&matches))
+        && !refused.is_some_and(|text| list(text).any(&matches))
 }
 
 #[cfg(test)]

@@ -26,14 +26,16 @@ struct Recent<V> {
     clock: u64,
 }
 
-impl<V> Recent<V> {
-    fn new() -> Self {
+impl<V> Default for Recent<V> {
+    fn default() -> Self {
         Self {
             entries: HashMap::new(),
             clock: 0,
         }
     }
+}
 
+impl<V> Recent<V> {
     fn get(&mut self, key: &str) -> Option<&mut V> {
         self.clock += 1;
         let (used, value) = self.entries.get_mut(key)?;
@@ -44,11 +46,8 @@ impl<V> Recent<V> {
     fn put(&mut self, key: String, value: V) {
         self.clock += 1;
         if self.entries.len() >= REMEMBERED && !self.entries.contains_key(&key) {
-            let oldest = self
-                .entries
-                .iter()
-                .min_by_key(|(_, (used, _))| *used)
-                .map(|(key, _)| key.clone());
+            let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used);
+            let oldest = oldest.map(|(key, _)| key.clone());
             oldest.and_then(|oldest| self.entries.remove(&oldest));
         }
         self.entries.insert(key, (self.clock, value));
@@ -69,7 +68,7 @@ struct Seen {
 }
 
 /// Remembers the events that were sent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Correlator {
     similar: Recent<Similar>,
     seen: Recent<Seen>,
@@ -95,39 +94,24 @@ fn subject(event: &Event) -> String {
 }
 
 fn similar_key(event: &Event) -> String {
-    format!(
-        "{}/{}",
-        subject(event),
-        event.reason.as_deref().unwrap_or_default()
-    )
+    let reason = event.reason.as_deref().unwrap_or_default();
+    format!("{}/{reason}", subject(event))
 }
 
 fn equal_key(event: &Event) -> String {
-    format!(
-        "{}/{}",
-        similar_key(event),
-        event.message.as_deref().unwrap_or_default()
-    )
+    let message = event.message.as_deref().unwrap_or_default();
+    format!("{}/{message}", similar_key(event))
 }
 
 impl Correlator {
-    /// Nothing sent yet.
-    pub(crate) fn new() -> Self {
-        Self {
-            similar: Recent::new(),
-            seen: Recent::new(),
-            spam: Recent::new(),
-        }
-    }
-
     /// What to do about an event.
     pub(crate) fn correlate(&mut self, event: Event, now: Instant) -> Option<Outcome> {
         let spam_key = subject(&event);
         let (event, key) = self.combine(event, now);
         let outcome = self.count(event, key);
         if self.spam.get(&spam_key).is_none() {
-            self.spam
-                .put(spam_key.clone(), Bucket::new(SPAM_PER_SEC, SPAM_BURST, now));
+            let bucket = Bucket::new(SPAM_PER_SEC, SPAM_BURST, now);
+            self.spam.put(spam_key.clone(), bucket);
         }
         self.spam.get(&spam_key)?.try_take(now).then_some(outcome)
     }
@@ -135,18 +119,12 @@ impl Correlator {
     fn combine(&mut self, mut event: Event, now: Instant) -> (Event, String) {
         let (equal, key) = (equal_key(&event), similar_key(&event));
         let message = event.message.clone().unwrap_or_default();
-        let recent = self
-            .similar
-            .get(&key)
-            .filter(|similar| now.duration_since(similar.last) <= SIMILAR_WITHIN);
+        let recent = self.similar.get(&key);
+        let recent = recent.filter(|it| now.duration_since(it.last) <= SIMILAR_WITHIN);
         let Some(similar) = recent else {
-            self.similar.put(
-                key,
-                Similar {
-                    messages: HashSet::from([message]),
-                    last: now,
-                },
-            );
+            let messages = HashSet::from([message]);
+            let last = now;
+            self.similar.put(key, Similar { messages, last });
             return (event, equal);
         };
         similar.messages.insert(message.clone());
@@ -210,7 +188,7 @@ mod tests {
 
     #[test]
     fn equal_events_count_up_under_their_first_name() {
-        let mut correlator = Correlator::new();
+        let mut correlator = Correlator::default();
         let now = Instant::now();
         let first = correlator.correlate(event("locked"), now).unwrap();
         assert!(first.patch.is_none());
@@ -228,7 +206,7 @@ mod tests {
 
     #[test]
     fn from_the_tenth_message_on_similar_events_are_combined() {
-        let mut correlator = Correlator::new();
+        let mut correlator = Correlator::default();
         let now = Instant::now();
         let sent: Vec<Outcome> = (0..12)
             .filter_map(|n| correlator.correlate(event(&n.to_string()), now))
@@ -259,7 +237,7 @@ mod tests {
 
     #[test]
     fn after_25_events_about_a_pod_one_passes_in_five_minutes() {
-        let mut correlator = Correlator::new();
+        let mut correlator = Correlator::default();
         let now = Instant::now();
         let passed = (0..40)
             .filter_map(|_| correlator.correlate(event("locked"), now))

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::ResourceExt as _;
 use tokio::sync::mpsc;
 
 use super::api::{CallError, Calls};
@@ -64,11 +65,8 @@ impl Recorder {
     pub(crate) fn record(&self, pod: &Pod, reason: Reason, message: &str) {
         let (kind, reason) = reason.texts();
         tracing::debug!(pod = pod.metadata.name, reason, "{message}");
-        if self
-            .queue
-            .try_send(new_event(pod, &self.component, kind, reason, message))
-            .is_err()
-        {
+        let event = new_event(pod, &self.component, kind, reason, message);
+        if self.queue.try_send(event).is_err() {
             tracing::warn!("too many events are waiting; one is dropped");
         }
     }
@@ -88,11 +86,7 @@ pub(crate) fn new_event(
     let of = &pod.metadata;
     Event {
         metadata: ObjectMeta {
-            name: Some(format!(
-                "{}.{:x}",
-                of.name.as_deref().unwrap_or_default(),
-                now.as_nanosecond()
-            )),
+            name: Some(format!("{}.{:x}", pod.name_any(), now.as_nanosecond())),
             namespace: Some(of.namespace.clone().unwrap_or_else(|| "default".to_owned())),
             ..ObjectMeta::default()
         },
@@ -121,7 +115,7 @@ pub(crate) fn new_event(
 }
 
 async fn write_all(calls: Arc<Calls>, mut waiting: mpsc::Receiver<Event>) {
-    let mut correlator = Correlator::new();
+    let mut correlator = Correlator::default();
     while let Some(event) = waiting.recv().await {
         let Some(outcome) = correlator.correlate(event, Instant::now()) else {
             continue;
@@ -133,11 +127,7 @@ async fn write_all(calls: Arc<Calls>, mut waiting: mpsc::Receiver<Event>) {
                 Err(error) if error.code.is_some() => tracing::debug!("event refused: {error}"),
                 Err(error) => {
                     tracing::warn!("event not written: {error}");
-                    let share = if tried == 1 {
-                        rand::random::<f64>()
-                    } else {
-                        1.0
-                    };
+                    let share = if tried == 1 { rand::random() } else { 1.0 };
                     tokio::time::sleep(PAUSE.mul_f64(share)).await;
                     continue;
                 }
@@ -151,10 +141,8 @@ async fn write(calls: &Calls, outcome: &Outcome) -> Result<Event, CallError> {
     let meta = &outcome.event.metadata;
     let namespace = meta.namespace.as_deref().unwrap_or_default();
     if let Some(patch) = &outcome.patch {
-        match calls
-            .patch_event(namespace, meta.name.as_deref().unwrap_or_default(), patch)
-            .await
-        {
+        let name = outcome.event.name_any();
+        match calls.patch_event(namespace, &name, patch).await {
             Err(error) if error.is_not_found() => {}
             done => return done,
         }

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
-use serde_json::{Map, Value, json};
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
 
 use super::accounts::Accounts;
 use super::api::lock;
 use super::cards::{self, NodeUse};
 use super::events::Reason;
-use super::request::{self, CardRequest};
+use super::request::{self, CardRequest, annotation};
 use super::score::{self, Candidate, Demand};
 use super::server::Extender;
 use super::wire::{FilterArgs, FilterResult, Nodes};
@@ -70,15 +71,10 @@ impl Extender {
                 ..FilterResult::default()
             });
         };
-        let meta = &pod.metadata;
-        let namespace = meta.namespace.as_deref().unwrap_or_default();
-        let name = meta.name.as_deref().unwrap_or_default();
-        if let Err(error) = self
-            .calls
-            .patch_pod(namespace, name, &decision_patch(best))
-            .await
-        {
-            lock(&self.accounts).release(meta.uid.as_deref().unwrap_or_default());
+        let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+        let patch = decision_patch(best);
+        if let Err(error) = self.calls.patch_pod(&namespace, &name, &patch).await {
+            lock(&self.accounts).release(&pod.uid().unwrap_or_default());
             return Err(error.to_string());
         }
         let scores: Vec<String> = fitting
@@ -108,7 +104,7 @@ impl Extender {
     ) -> Result<Decision, String> {
         let mut accounts = lock(&self.accounts);
         // What the pod was given by an earlier attempt is given back first.
-        accounts.release(pod.metadata.uid.as_deref().unwrap_or_default());
+        accounts.release(&pod.uid().unwrap_or_default());
         let usage = accounts.usage();
         let (mut nodes, mut unregistered) = (Vec::new(), HashMap::new());
         for name in names {
@@ -138,19 +134,16 @@ impl Extender {
         let demand = Demand {
             pod,
             requests,
-            gpu_policy: request::gpu_policy(pod, &self.settings.gpu_policy),
-            weights: request::weights(pod).map_err(|error| {
-                let name = pod.metadata.name.as_deref().unwrap_or_default();
-                format!("calcScore failed {error} for pod {name}")
-            })?,
+            gpu_policy: annotation(&pod.metadata, names::GPU_POLICY)
+                .unwrap_or(&self.settings.gpu_policy),
+            weights: request::weights(pod)
+                .map_err(|error| format!("calcScore failed {error} for pod {}", pod.name_any()))?,
             quotas: &accounts.quotas,
         };
         let (mut fitting, failed) = demand.try_nodes(nodes);
-        score::rank(
-            &mut fitting,
-            request::node_policy(pod, &self.settings.node_policy),
-            &mut rand::rng(),
-        );
+        let node_policy =
+            annotation(&pod.metadata, names::NODE_POLICY).unwrap_or(&self.settings.node_policy);
+        score::rank(&mut fitting, node_policy, &mut rand::rng());
         Ok((fitting, failed))
     }
 
@@ -164,7 +157,7 @@ impl Extender {
     ) -> Result<FilterResult, String> {
         let (mut idle, mut failed) = (Vec::new(), HashMap::new());
         for node in &nodes.items {
-            let name = node.metadata.name.clone().unwrap_or_default();
+            let name = node.name_any();
             match cards::of_node(&std::sync::Arc::new(node.clone())) {
                 Ok(registered) => idle.push(NodeUse::idle(&name, &registered)),
                 Err(_) => {
@@ -174,14 +167,12 @@ impl Extender {
         }
         let (fitting, unfit) = self.try_nodes(&lock(&self.accounts), pod, requests, &idle)?;
         failed.extend(unfit);
-        let best = fitting.last().map(|best| best.node.as_str());
-        let chosen = best.map(|best| Nodes {
-            items: nodes
-                .items
-                .into_iter()
-                .filter(|node| node.metadata.name.as_deref() == Some(best))
-                .take(1)
-                .collect(),
+        let chosen = fitting.last().map(|best| {
+            let mut nodes = nodes.items.into_iter();
+            let node = nodes.find(|node| node.name_any() == best.node);
+            Nodes {
+                items: Vec::from_iter(node),
+            }
         });
         Ok(FilterResult {
             nodes: chosen,
@@ -193,20 +184,15 @@ impl Extender {
 
 /// The decision as HAMi's device plugin, and HAMi after a restart, read it from the pod.
 fn decision_patch(chosen: &Candidate) -> Value {
-    let mut annotations = Map::new();
-    annotations.insert(names::ASSIGNED_NODE.to_owned(), json!(chosen.node));
-    annotations.insert(
-        names::ASSIGNED_TIME.to_owned(),
-        json!(Timestamp::now().as_second().to_string()),
-    );
-    if let Some(containers) = chosen
-        .devices
-        .get(names::NVIDIA)
-        .filter(|containers| !containers.is_empty())
-    {
+    let mut annotations = json!({
+        (names::ASSIGNED_NODE): chosen.node,
+        (names::ASSIGNED_TIME): Timestamp::now().as_second().to_string(),
+    });
+    let containers = chosen.devices.get(names::NVIDIA);
+    if let Some(containers) = containers.filter(|containers| !containers.is_empty()) {
         let text = pod_devices::encode(names::NVIDIA, containers);
-        annotations.insert(names::TO_ALLOCATE.to_owned(), json!(text));
-        annotations.insert(names::ALLOCATED.to_owned(), json!(text));
+        annotations[names::TO_ALLOCATE] = json!(text);
+        annotations[names::ALLOCATED] = json!(text);
     }
     json!({ "metadata": { "annotations": annotations, "labels": { (names::ASSIGNED_NODE): chosen.node } } })
 }

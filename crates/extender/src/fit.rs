@@ -35,39 +35,28 @@ impl Trial<'_> {
 
     /// Whether the pod's lists of models, cards and modes accept this card.
     fn admits_model(&self, card: &CardUse) -> bool {
+        let (wanted, refused) = (self.note(names::USE_TYPE), self.note(names::NO_USE_TYPE));
         let model = card.card.model.to_uppercase();
-        let named = admitted(
-            self.note(names::USE_TYPE),
-            self.note(names::NO_USE_TYPE),
-            |entry| model.contains(&entry.to_uppercase()),
-        );
-        named
-            && self
-                .note(names::ALLOCATE_MODE)
-                .is_none_or(|mode| mode.contains(&card.card.mode))
+        let mode = self.note(names::ALLOCATE_MODE);
+        admitted(wanted, refused, |entry| {
+            model.contains(&entry.to_uppercase())
+        }) && mode.is_none_or(|mode| mode.contains(&card.card.mode))
     }
 
     fn admits_card(&self, card: &CardUse) -> bool {
-        admitted(
-            self.note(names::USE_UUID),
-            self.note(names::NO_USE_UUID),
-            |entry| entry == card.card.id,
-        )
+        let (wanted, refused) = (self.note(names::USE_UUID), self.note(names::NO_USE_UUID));
+        admitted(wanted, refused, |entry| entry == card.card.id)
     }
 
     /// Whether the namespace's quota allows this share on top of the pod's shares so far.
     fn within_quota(&self, given: &PodDevices, chosen: &[Share], share: &Share) -> bool {
         let mut devices = given.clone();
         let container = chosen.iter().chain([share]).cloned().collect();
-        devices
-            .entry(names::NVIDIA.to_owned())
-            .or_default()
-            .push(container);
+        let containers = devices.entry(names::NVIDIA.to_owned()).or_default();
+        containers.push(container);
         let devices = pod_devices::collapse(&devices, request::init_count(self.pod));
-        self.quotas.fits(
-            self.pod.metadata.namespace.as_deref().unwrap_or_default(),
-            &devices,
-        )
+        let namespace = self.pod.metadata.namespace.as_deref().unwrap_or_default();
+        self.quotas.fits(namespace, &devices)
     }
 
     /// Chooses cards for one container. `given` has the shares of the pod's earlier containers.
@@ -90,17 +79,17 @@ impl Trial<'_> {
         let mut chosen: Vec<Share> = Vec::new();
         let mut numa = None;
         for &card in cards.iter().rev() {
-            let mut refuse = |reason| *reasons.entry(reason).or_default() += 1;
-            if !card.card.health {
-                refuse("CardNotHealth");
-                continue;
-            }
-            if self.cordoned.contains(&card.card.id) {
-                refuse("CardCordoned");
-                continue;
-            }
-            if !self.admits_model(card) {
-                refuse("CardTypeMismatch");
+            let unsuitable = if !card.card.health {
+                Some("CardNotHealth")
+            } else if self.cordoned.contains(&card.card.id) {
+                Some("CardCordoned")
+            } else if !self.admits_model(card) {
+                Some("CardTypeMismatch")
+            } else {
+                None
+            };
+            if let Some(reason) = unsuitable {
+                *reasons.entry(reason).or_default() += 1;
                 continue;
             }
             if numa_bind && numa != Some(card.card.numa) {
@@ -137,10 +126,8 @@ impl Trial<'_> {
         if !chosen.is_empty() {
             reasons.insert("AllocatedCardsInsufficientRequest", chosen.len());
         }
-        let mut texts: Vec<String> = reasons
-            .into_iter()
-            .map(|(reason, count)| format!("{count}/{} {reason}", cards.len()))
-            .collect();
+        let text = |(reason, count)| format!("{count}/{} {reason}", cards.len());
+        let mut texts: Vec<String> = reasons.into_iter().map(text).collect();
         texts.sort();
         Err(texts.join(", "))
     }

@@ -62,13 +62,12 @@ async fn filter(State(extender): State<Arc<Extender>>, body: Body) -> Response {
 }
 
 async fn bind(State(extender): State<Arc<Extender>>, body: Body) -> Response {
-    match read(body).await {
-        Ok(args) => {
-            let bound = tokio::spawn(async move { extender.bind(args).await });
-            bound.await.map_or_else(|error| crashed(&error), answer)
-        }
-        Err(error) => answer(BindResult { error }),
-    }
+    let args = match read(body).await {
+        Ok(args) => args,
+        Err(error) => return answer(BindResult { error }),
+    };
+    let bound = tokio::spawn(async move { extender.bind(args).await });
+    bound.await.map_or_else(|error| crashed(&error), answer)
 }
 
 fn crashed(error: &tokio::task::JoinError) -> Response {

@@ -22,40 +22,29 @@ pub(crate) enum Turn {
 /// Follows one Lease.
 #[derive(Debug)]
 pub(crate) struct Leader {
-    host: String,
-    namespace: String,
-    name: String,
-    seen: Mutex<Option<(Lease, Instant)>>,
+    /// The beginning that the holder's identity must have.
+    pub host: String,
+    /// The Lease's namespace.
+    pub namespace: String,
+    /// The Lease's name.
+    pub name: String,
+    /// The Lease as last seen, and when.
+    pub seen: Mutex<Option<(Lease, Instant)>>,
 }
 
 impl Leader {
-    /// `host` is the beginning that the holder's identity must have.
-    pub(crate) fn new(host: &str, namespace: &str, name: &str) -> Self {
-        Self {
-            host: host.to_owned(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            seen: Mutex::new(None),
-        }
-    }
-
     fn holds(&self, lease: &Lease) -> bool {
-        let holder = lease
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.holder_identity.as_deref());
-        holder.is_some_and(|holder| holder.starts_with(&self.host))
-    }
-
-    fn is_watched(&self, lease: &Lease) -> bool {
-        lease.metadata.name.as_deref() == Some(&self.name)
-            && lease.metadata.namespace.as_deref() == Some(&self.namespace)
+        let mut holder = lease.spec.iter().flat_map(|spec| &spec.holder_identity);
+        holder.any(|holder| holder.starts_with(&self.host))
     }
 
     /// Handles a Lease that the watch showed.
     pub(crate) fn saw(&self, change: &Change<Lease>, now: Instant) -> Option<Turn> {
         let (Change::Added(lease) | Change::Updated(_, lease) | Change::Removed(lease)) = change;
-        if !self.is_watched(lease) {
+        let meta = &lease.metadata;
+        if meta.name.as_ref() != Some(&self.name)
+            || meta.namespace.as_ref() != Some(&self.namespace)
+        {
             return None;
         }
         let gone = matches!(change, Change::Removed(_));
@@ -71,14 +60,10 @@ impl Leader {
     /// Whether the Lease is held from this host and was renewed within its duration.
     pub(crate) fn is_leader(&self, now: Instant) -> bool {
         lock(&self.seen).as_ref().is_some_and(|(lease, at)| {
-            let secs = lease
-                .spec
-                .as_ref()
-                .and_then(|spec| spec.lease_duration_seconds);
-            let valid = secs
-                .and_then(|secs| u64::try_from(secs).ok())
-                .is_some_and(|secs| *at + Duration::from_secs(secs) > now);
-            valid && self.holds(lease)
+            let mut secs = lease.spec.iter().flat_map(|it| it.lease_duration_seconds);
+            let valid =
+                |secs| u64::try_from(secs).is_ok_and(|secs| *at + Duration::from_secs(secs) > now);
+            secs.any(valid) && self.holds(lease)
         })
     }
 }
@@ -97,9 +82,18 @@ mod tests {
         Arc::new(serde_json::from_value(lease).unwrap())
     }
 
+    fn leader(name: &str) -> Leader {
+        Leader {
+            host: "host-a".to_owned(),
+            namespace: "kube-system".to_owned(),
+            name: name.to_owned(),
+            seen: Mutex::default(),
+        }
+    }
+
     #[test]
     fn leads_while_this_hosts_scheduler_renews() {
-        let leader = Leader::new("host-a", "kube-system", "hami");
+        let leader = leader("hami");
         let now = Instant::now();
         assert!(!leader.is_leader(now));
         assert_eq!(
@@ -124,7 +118,7 @@ mod tests {
 
     #[test]
     fn other_leases_do_not_matter() {
-        let leader = Leader::new("host-a", "kube-system", "other");
+        let leader = leader("other");
         assert_eq!(
             leader.saw(&Change::Added(lease("host-a_1")), Instant::now()),
             None

@@ -134,18 +134,15 @@ fn bytes(mib: i32) -> f64 {
 
 fn render(nodes: &[&NodeUse], accounts: &Accounts) -> String {
     let mut text = String::new();
-    for CardMetric {
-        name,
-        help,
-        extra,
-        value,
-    } in CARD_METRICS
-    {
-        let samples = nodes.iter().flat_map(|node| {
-            let sample = move |card| (card_labels(&node.name, card, &extra(card)), value(card));
-            node.cards.iter().map(sample)
+    for metric in CARD_METRICS {
+        let cards = nodes
+            .iter()
+            .flat_map(|node| node.cards.iter().map(|card| (&node.name, card)));
+        let samples = cards.map(|(node, card)| {
+            let labels = card_labels(node, card, &(metric.extra)(card));
+            (labels, (metric.value)(card))
         });
-        gauge(&mut text, name, help, samples);
+        gauge(&mut text, metric.name, metric.help, samples);
     }
     render_quotas(&mut text, accounts);
     render_pods(&mut text, accounts);
@@ -158,46 +155,30 @@ fn render_quotas(text: &mut String, accounts: &Accounts) {
         reason = "metrics are floats; amounts this large do not occur"
     )]
     let number = |value: i64| value as f64;
-    let labels = |namespace: &str, resource: &str| {
-        vec![
+    let (mut used, mut limits) = (Vec::new(), Vec::new());
+    for (namespace, resource, quota) in accounts.quotas.all() {
+        let mut labels = vec![
             ("namespace", namespace.to_owned()),
             ("quota_name", resource.to_owned()),
-        ]
-    };
-    let used = accounts.quotas.all().map(|(namespace, resource, quota)| {
-        let mut labels = labels(namespace, resource);
+        ];
+        if let Some(limit) = quota.limit {
+            limits.push((labels.clone(), number(limit)));
+        }
         labels.push(("limit", quota.limit.unwrap_or(0).to_string()));
-        (labels, number(quota.used))
-    });
-    gauge(
-        text,
-        "hami_resource_quota_used",
-        "Reserved in a namespace",
-        used,
-    );
-    let limits = accounts
-        .quotas
-        .all()
-        .filter_map(|(namespace, resource, quota)| {
-            Some((labels(namespace, resource), number(quota.limit?)))
-        });
-    gauge(
-        text,
-        "hami_resource_quota_limit",
-        "Limit of a namespace",
-        limits,
-    );
+        used.push((labels, number(quota.used)));
+    }
+    let help = "Reserved in a namespace";
+    gauge(text, "hami_resource_quota_used", help, used);
+    let help = "Limit of a namespace";
+    gauge(text, "hami_resource_quota_limit", help, limits);
 }
 
 fn render_pods(text: &mut String, accounts: &Accounts) {
-    let mut shares: Vec<(Labels, f64, f64)> = Vec::new();
+    let (mut memory, mut cores) = (Vec::new(), Vec::new());
     for held in accounts.reservations() {
-        for (index, container) in held
-            .devices
-            .values()
-            .flat_map(|containers| containers.iter().enumerate())
-        {
-            shares.extend(container.iter().map(|share| {
+        let containers = held.devices.values().flat_map(|it| it.iter().enumerate());
+        for (index, container) in containers {
+            for share in container {
                 let labels = vec![
                     ("namespace", held.namespace.clone()),
                     ("node", held.node.clone()),
@@ -205,26 +186,15 @@ fn render_pods(text: &mut String, accounts: &Accounts) {
                     ("container_index", index.to_string()),
                     ("device_uuid", share.uuid.clone()),
                 ];
-                (labels, bytes(share.mem_mib), f64::from(share.cores))
-            }));
+                memory.push((labels.clone(), bytes(share.mem_mib)));
+                cores.push((labels, f64::from(share.cores)));
+            }
         }
     }
-    let memory = shares.iter().map(|(labels, mem, _)| (labels.clone(), *mem));
-    gauge(
-        text,
-        "hami_vgpu_memory_allocated_bytes",
-        "Memory reserved for a pod on a card",
-        memory,
-    );
-    let cores = shares
-        .iter()
-        .map(|(labels, _, cores)| (labels.clone(), *cores));
-    gauge(
-        text,
-        "hami_vgpu_core_allocated_ratio",
-        "Cores reserved for a pod on a card, in percent",
-        cores,
-    );
+    let help = "Memory reserved for a pod on a card";
+    gauge(text, "hami_vgpu_memory_allocated_bytes", help, memory);
+    let help = "Cores reserved for a pod on a card, in percent";
+    gauge(text, "hami_vgpu_core_allocated_ratio", help, cores);
 }
 
 #[cfg(test)]

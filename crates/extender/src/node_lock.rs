@@ -55,8 +55,30 @@ impl LockError {
     }
 }
 
+/// Reads a node; `what` names the attempt in the error.
+async fn get(calls: &Calls, node: &str, what: &'static str) -> Result<Node, LockError> {
+    let read = calls.get_node(node).await;
+    read.map_err(|error| failed(what, node, error))
+}
+
+/// Writes or removes the lock; this fails if the node has changed since it was read.
+async fn write(
+    calls: &Calls,
+    name: &str,
+    what: &'static str,
+    node: &Node,
+    lock: Option<&str>,
+) -> Result<(), LockError> {
+    let patch = json!({ "metadata": {
+        "annotations": { (names::NODE_LOCK): lock },
+        "resourceVersion": node.metadata.resource_version,
+    } });
+    let written = calls.patch_node(name, &patch).await;
+    written.map(drop).map_err(|error| failed(what, name, error))
+}
+
 /// A pod as the lock names it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Holder<'a> {
     /// Its namespace.
     pub namespace: &'a str,
@@ -135,10 +157,7 @@ impl NodeLocks {
         name: &str,
         holder: Holder<'_>,
     ) -> Result<(), LockError> {
-        let node = calls
-            .get_node(name)
-            .await
-            .map_err(|error| failed("read", name, error))?;
+        let node = get(calls, name, "read").await?;
         let Some(text) = lock_text(&node) else {
             return self.set(calls, name, holder).await;
         };
@@ -147,7 +166,7 @@ impl NodeLocks {
             && at < Timestamp::now();
         let mut take_over = expired;
         if !expired && let Some(previous) = previous {
-            if previous.namespace == holder.namespace && previous.pod == holder.pod {
+            if previous == holder {
                 return Ok(());
             }
             if !previous.namespace.is_empty() && !previous.pod.is_empty() {
@@ -176,37 +195,22 @@ impl NodeLocks {
         };
         let turn = self.turn(name);
         let _turn = turn.lock().await;
-        let node = calls
-            .get_node(name)
-            .await
-            .map_err(|error| failed("read", name, error))?;
-        if lock_text(&node).is_some() {
+        if lock_text(&get(calls, name, "read").await?).is_some() {
             return Err(contended());
         }
         let owner = holder.suffix();
-        retry(
-            FIRST_PAUSE,
-            |error: &LockError| !error.is_contention(),
-            || async {
-                let node = calls
-                    .get_node(name)
-                    .await
-                    .map_err(|error| failed("set", name, error))?;
-                match lock_text(&node) {
-                    Some(text) if text.ends_with(&owner) => return Ok(()),
-                    Some(_) => return Err(contended()),
-                    None => {}
-                }
-                // To the second, as HAMi writes it.
-                let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
-                let text = format!("{now}{owner}");
-                let patch = lock_patch(&node, &json!(text));
-                calls
-                    .patch_node(name, &patch)
-                    .await
-                    .map_err(|error| failed("set", name, error))
-            },
-        )
+        retry(FIRST_PAUSE, || async {
+            let node = get(calls, name, "set").await?;
+            match lock_text(&node) {
+                Some(text) if text.ends_with(&owner) => return Ok(()),
+                Some(_) => return Err(contended()),
+                None => {}
+            }
+            // To the second, as HAMi writes it.
+            let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+            let text = format!("{now}{owner}");
+            write(calls, name, "set", &node, Some(&text)).await
+        })
         .await
     }
 
@@ -223,10 +227,7 @@ impl NodeLocks {
     ) -> Result<(), LockError> {
         let turn = self.turn(name);
         let _turn = turn.lock().await;
-        let node = calls
-            .get_node(name)
-            .await
-            .map_err(|error| failed("read", name, error))?;
+        let node = get(calls, name, "read").await?;
         let Some(text) = lock_text(&node) else {
             return Ok(());
         };
@@ -234,32 +235,20 @@ impl NodeLocks {
         if !regardless && text.contains(',') && !text.ends_with(&owner) {
             return Ok(());
         }
-        retry(
-            FIRST_PAUSE,
-            |_| true,
-            || async {
-                let node = calls
-                    .get_node(name)
-                    .await
-                    .map_err(|error| failed("release", name, error))?;
-                let Some(current) = lock_text(&node) else {
-                    return Ok(());
-                };
-                let ours = if regardless || !current.contains(',') {
+        retry(FIRST_PAUSE, || async {
+            let node = get(calls, name, "release").await?;
+            let ours = lock_text(&node).is_some_and(|current| {
+                if regardless || !current.contains(',') {
                     current == text
                 } else {
                     current.ends_with(&owner)
-                };
-                if !ours {
-                    return Ok(());
                 }
-                let patch = lock_patch(&node, &json!(null));
-                calls
-                    .patch_node(name, &patch)
-                    .await
-                    .map_err(|error| failed("release", name, error))
-            },
-        )
+            });
+            if !ours {
+                return Ok(());
+            }
+            write(calls, name, "release", &node, None).await
+        })
         .await
     }
 }
@@ -276,26 +265,14 @@ fn lock_text(node: &Node) -> Option<&str> {
     annotation(&node.metadata, names::NODE_LOCK)
 }
 
-/// A patch that fails if the node has changed since it was read.
-fn lock_patch(node: &Node, lock: &serde_json::Value) -> serde_json::Value {
-    json!({ "metadata": {
-        "annotations": { (names::NODE_LOCK): lock },
-        "resourceVersion": node.metadata.resource_version,
-    } })
-}
-
-async fn retry<F>(
-    first_pause: Duration,
-    worth_it: impl Fn(&LockError) -> bool,
-    attempt: impl Fn() -> F,
-) -> Result<(), LockError>
+/// Tries again unless another pod holds the lock.
+async fn retry<F>(mut pause: Duration, attempt: impl Fn() -> F) -> Result<(), LockError>
 where
     F: Future<Output = Result<(), LockError>>,
 {
-    let mut pause = first_pause;
     for _ in 1..TRIES {
         match attempt().await {
-            Err(error) if worth_it(&error) => tracing::debug!("{error}; trying again"),
+            Err(error) if !error.is_contention() => tracing::debug!("{error}; trying again"),
             done => return done,
         }
         let jitter = 1.0 + PAUSE_JITTER * rand::random::<f64>();
@@ -357,14 +334,10 @@ mod tests {
         };
         for (contended, expected) in [(false, 5), (true, 1)] {
             tries.set(0);
-            let outcome = retry(
-                Duration::ZERO,
-                |error| !error.is_contention(),
-                || {
-                    tries.set(tries.get() + 1);
-                    std::future::ready(Err(error(contended)))
-                },
-            )
+            let outcome = retry(Duration::ZERO, || {
+                tries.set(tries.get() + 1);
+                std::future::ready(Err(error(contended)))
+            })
             .await;
             assert!(outcome.is_err());
             assert_eq!(tries.get(), expected);

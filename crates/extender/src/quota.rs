@@ -87,9 +87,8 @@ impl Quotas {
         let (mem, cores) = totals(devices);
         let within = |resource: &str, amount: i64, factor: i64| {
             let quota = resources.get(resource).copied().unwrap_or_default();
-            quota
-                .limit
-                .is_none_or(|limit| quota.used + amount <= limit.saturating_mul(factor))
+            let limit = quota.limit.map(|limit| limit.saturating_mul(factor));
+            limit.is_none_or(|limit| quota.used + amount <= limit)
         };
         within(&self.memory, mem, self.memory_factor) && within(&self.cores, cores, 1)
     }
@@ -106,11 +105,9 @@ impl Quotas {
 
 fn totals(devices: &PodDevices) -> (i64, i64) {
     let shares = devices.get(names::NVIDIA).into_iter().flatten().flatten();
-    shares.fold((0, 0), |(mem, cores), share| {
-        (
-            mem + i64::from(share.mem_mib),
-            cores + i64::from(share.cores),
-        )
+    let amounts = shares.map(|share| (i64::from(share.mem_mib), i64::from(share.cores)));
+    amounts.fold((0, 0), |(mem, cores), (more_mem, more_cores)| {
+        (mem + more_mem, cores + more_cores)
     })
 }
 

@@ -67,15 +67,13 @@ async fn round(extender: &Extender) {
     if !extender.is_leader() {
         return;
     }
-    for node in extender
-        .nodes
-        .all()
-        .iter()
-        .filter(|node| extender.settings.registers(node))
-    {
-        register(extender, &mut registration, node).await;
+    for node in extender.nodes.all() {
+        if !extender.settings.registers(&node) {
+            continue;
+        }
+        register(extender, &mut registration, &node).await;
         for handshake in names::OTHER_HANDSHAKES {
-            shake(extender, node, handshake).await;
+            shake(extender, &node, handshake).await;
         }
     }
     registration.overview = lock(&extender.accounts).usage();
@@ -97,10 +95,8 @@ async fn register(extender: &Extender, registration: &mut Registration, node: &A
     }
     match cards {
         Ok(cards) if changed => {
-            let before = lock(&extender.accounts)
-                .nodes
-                .insert(name.to_owned(), cards);
-            if before.is_none() {
+            let nodes = &mut lock(&extender.accounts).nodes;
+            if nodes.insert(name.to_owned(), cards).is_none() {
                 tracing::info!(node = name, "registered");
             }
         }
@@ -139,10 +135,8 @@ async fn shake(extender: &Extender, node: &Node, handshake: &str) -> (bool, bool
     if text.contains("Requesting") {
         let expired =
             asked_at(text).is_some_and(|at| Zoned::now().duration_since(&at) >= HANDSHAKE_AGE);
-        return (
-            !expired || allocatable(node, &extender.settings.nvidia.count) > 0,
-            false,
-        );
+        let has_cards = allocatable(node, &extender.settings.nvidia.count) > 0;
+        return (!expired || has_cards, false);
     }
     if let Err(error) = extender.calls.get_node(name).await {
         tracing::error!(node = name, "handshake: {error}");
@@ -159,29 +153,24 @@ async fn shake(extender: &Extender, node: &Node, handshake: &str) -> (bool, bool
 /// When a plugin was asked, in local time, as HAMi writes it.
 fn asked_at(text: &str) -> Option<Zoned> {
     let (_, stamp) = text.split_once('_')?;
-    DateTime::strptime(DATE_TIME, stamp)
-        .ok()?
-        .to_zoned(TimeZone::system())
-        .ok()
+    let at = DateTime::strptime(DATE_TIME, stamp).ok()?;
+    at.to_zoned(TimeZone::system()).ok()
 }
 
 fn allocatable(node: &Node, resource: &str) -> i64 {
-    let amounts = node
-        .status
-        .as_ref()
-        .and_then(|status| status.allocatable.as_ref());
-    amounts
-        .and_then(|amounts| amounts.get(resource))
-        .and_then(|amount| quantity::whole(&amount.0))
+    let amounts = node.status.iter().flat_map(|status| &status.allocatable);
+    let mut amount = amounts.filter_map(|amounts| amounts.get(resource));
+    amount
+        .find_map(|amount| quantity::whole(&amount.0))
         .unwrap_or(0)
 }
 
 async fn withdraw(extender: &Extender, node: &str) {
     let patch = json!({ "metadata": { "annotations": { (names::HANDSHAKE): null } } });
-    let done = match extender.calls.get_node(node).await {
-        Ok(_) => extender.calls.patch_node(node, &patch).await,
-        Err(error) => Err(error),
-    };
+    let mut done = extender.calls.get_node(node).await;
+    if done.is_ok() {
+        done = extender.calls.patch_node(node, &patch).await;
+    }
     if let Err(error) = done {
         tracing::error!(node, "handshake not withdrawn: {error}");
     }

@@ -26,29 +26,24 @@ pub(crate) struct CardRequest {
 
 /// A request for each container, init containers first; `None` for a container that asks for no card.
 pub(crate) fn of_pod(pod: &Pod, nvidia: &Nvidia) -> Vec<Option<CardRequest>> {
-    let Some(spec) = &pod.spec else {
-        return Vec::new();
-    };
-    let init = spec.init_containers.iter().flatten();
-    init.chain(&spec.containers)
-        .map(|container| of_container(container, nvidia))
-        .collect()
+    let containers = pod.spec.iter().flat_map(|spec| {
+        let init = spec.init_containers.iter().flatten();
+        init.chain(&spec.containers)
+    });
+    let requests = containers.map(|container| of_container(container, nvidia));
+    requests.collect()
 }
 
 /// The number of init containers. They come first in all lists by container.
 pub(crate) fn init_count(pod: &Pod) -> usize {
-    pod.spec
-        .as_ref()
-        .and_then(|spec| spec.init_containers.as_ref())
-        .map_or(0, Vec::len)
+    let init = pod.spec.iter().flat_map(|spec| &spec.init_containers);
+    init.flatten().count()
 }
 
 /// Whether a container other than an init container asks for cards. Only then does a bind take the node lock.
 pub(crate) fn wants_node_lock(pod: &Pod, nvidia: &Nvidia) -> bool {
-    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-    containers
-        .into_iter()
-        .any(|container| of_container(container, nvidia).is_some())
+    let mut containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    containers.any(|container| of_container(container, nvidia).is_some())
 }
 
 fn amount<'a>(container: &'a Container, resource: &str) -> Option<&'a Quantity> {
@@ -100,16 +95,6 @@ pub(crate) fn annotation<'a>(
     metadata.annotations.as_ref()?.get(key).map(String::as_str)
 }
 
-/// The card policy for a pod: its own, else that of the process.
-pub(crate) fn gpu_policy<'a>(pod: &'a Pod, default: &'a str) -> &'a str {
-    annotation(&pod.metadata, names::GPU_POLICY).unwrap_or(default)
-}
-
-/// The node policy for a pod: its own, else that of the process.
-pub(crate) fn node_policy<'a>(pod: &'a Pod, default: &'a str) -> &'a str {
-    annotation(&pod.metadata, names::NODE_POLICY).unwrap_or(default)
-}
-
 /// Whether a pod wants all of a container's cards on one NUMA node.
 pub(crate) fn numa_bind(pod: &Pod) -> bool {
     let value = annotation(&pod.metadata, names::NUMA_BIND);
@@ -156,14 +141,9 @@ pub(crate) fn weights(pod: &Pod) -> Result<Weights, String> {
             return Err(bad("a weight is given twice"));
         }
     }
-    match (
-        given.len(),
-        given.get("slot"),
-        given.get("core"),
-        given.get("memory"),
-    ) {
-        (3, Some(0), Some(0), Some(0)) => Err(bad("every weight is 0")),
-        (3, Some(&slot), Some(&core), Some(&memory)) => Ok(Weights { slot, core, memory }),
+    match given.into_iter().collect::<Vec<_>>().as_slice() {
+        [("core", 0), ("memory", 0), ("slot", 0)] => Err(bad("every weight is 0")),
+        &[("core", core), ("memory", memory), ("slot", slot)] => Ok(Weights { slot, core, memory }),
         _ => Err(bad("it must give slot, core and memory")),
     }
 }

@@ -64,16 +64,12 @@ impl Demand<'_> {
     /// # Errors
     /// Why the node does not fit.
     pub(crate) fn try_node(&self, node: &NodeUse) -> Result<Candidate, String> {
-        let (init, apps) = self
-            .requests
-            .split_at(request::init_count(self.pod).min(self.requests.len()));
+        let init = request::init_count(self.pod).min(self.requests.len());
+        let (init, apps) = self.requests.split_at(init);
         // HAMi keeps the place of a container without cards under the node's card models, not under the vendor word; where
         // the two differ, such a container has no place in the annotation.
-        let models: BTreeSet<&str> = node
-            .cards
-            .iter()
-            .map(|card| card.card.model.as_str())
-            .collect();
+        let models = node.cards.iter().map(|card| card.card.model.as_str());
+        let models: BTreeSet<&str> = models.collect();
         let keep_places = |devices: &mut PodDevices, containers: usize| {
             for model in &models {
                 let places = devices.entry((*model).to_owned()).or_default();
@@ -142,10 +138,8 @@ impl Demand<'_> {
                 card.take(1, share.mem_mib, share.cores);
             }
         }
-        devices
-            .entry(names::NVIDIA.to_owned())
-            .or_default()
-            .push(shares);
+        let containers = devices.entry(names::NVIDIA.to_owned()).or_default();
+        containers.push(shares);
         Ok(())
     }
 
@@ -172,13 +166,9 @@ impl Demand<'_> {
 pub(crate) fn rank(candidates: &mut [Candidate], node_policy: &str, rng: &mut impl rand::Rng) {
     use rand::seq::SliceRandom as _;
     candidates.shuffle(rng);
-    candidates.sort_by(|a, b| {
-        let order = a.score.total_cmp(&b.score);
-        if node_policy == policy::SPREAD {
-            order.reverse()
-        } else {
-            order
-        }
+    candidates.sort_by(|a, b| match node_policy {
+        policy::SPREAD => b.score.total_cmp(&a.score),
+        _ => a.score.total_cmp(&b.score),
     });
 }
 
@@ -192,10 +182,8 @@ pub(crate) fn failures_by_reason(
             if let Some((count, name)) = reason.split_once(' ')
                 && count.contains('/')
             {
-                by_reason
-                    .entry(name.to_owned())
-                    .or_default()
-                    .insert(node.clone());
+                let nodes = by_reason.entry(name.to_owned()).or_default();
+                nodes.insert(node.clone());
             }
         }
     }

@@ -10,9 +10,11 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod, ResourceQuota};
 use kube::api::Api;
 use kube::runtime::watcher;
+use kube::{Resource, ResourceExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, RwLock, oneshot};
 use tracing_subscriber::EnvFilter;
+use watches::Changes;
 
 use super::accounts::Accounts;
 use super::api::{Calls, lock};
@@ -44,15 +46,12 @@ pub(crate) struct Settings {
 impl Settings {
     /// Whether a node has the required labels.
     pub(crate) fn registers(&self, node: &Node) -> bool {
-        let labels = node.metadata.labels.as_ref();
-        self.selector
-            .iter()
-            .all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
+        let mut required = self.selector.iter();
+        required.all(|(key, value)| node.labels().get(key) == Some(value))
     }
 }
 
 /// The state of the process.
-#[derive(Debug)]
 pub(crate) struct Extender {
     /// Settings from the command line.
     pub settings: Settings,
@@ -88,16 +87,16 @@ impl Extender {
         let limiter = Limiter::new(args.kube_qps, args.kube_burst)?;
         let calls = Arc::new(Calls::connect(config, limiter, args.kube_timeout)?);
         let leader = args.leader_elect.then(|| {
-            let host = sysinfo::System::host_name()
-                .ok()
-                .filter(|host| !host.is_empty());
+            let host = sysinfo::System::host_name().ok();
+            let host = host.filter(|host| !host.is_empty());
             let host =
                 host.context("--leader-elect needs a host name, and this machine has none")?;
-            let (namespace, name) = (
-                &args.leader_elect_resource_namespace,
-                &args.leader_elect_resource_name,
-            );
-            anyhow::Ok(Leader::new(&host, namespace, name))
+            anyhow::Ok(Leader {
+                host,
+                namespace: args.leader_elect_resource_namespace.clone(),
+                name: args.leader_elect_resource_name.clone(),
+                seen: Mutex::default(),
+            })
         });
         let quotas = Quotas::new(&nvidia.memory, &nvidia.cores, nvidia.memory_factor);
         Ok(Self {
@@ -148,7 +147,7 @@ impl Extender {
             Change::Added(_) => self.nodes_changed.notify_one(),
             Change::Updated(..) => {}
             Change::Removed(node) => {
-                let name = node.metadata.name.clone().unwrap_or_default();
+                let name = node.name_any();
                 self.node_locks.forget(&name);
                 lock(&self.accounts).nodes.remove(&name);
                 let this = self.clone();
@@ -190,51 +189,46 @@ impl Extender {
         let client = self.calls.unlimited();
         // Lists come as a stream, as HAMi's client asks for them.
         let streamed = || watcher::Config::default().streaming_lists();
-        let mut complete = Vec::new();
-        let mut waiter = || {
-            let (told, waits) = oneshot::channel();
-            complete.push(waits);
-            told
-        };
-        let this = self.clone();
-        tokio::spawn(follow(
-            watches::pods(&client, streamed()),
-            self.pods.clone(),
-            waiter(),
-            move |pod| this.saw_pod(&pod),
-        ));
-        let this = self.clone();
-        tokio::spawn(follow(
-            watches::nodes(&client, streamed()),
-            self.nodes.clone(),
-            waiter(),
-            move |node| this.saw_node(&node),
-        ));
-        let this = self.clone();
-        tokio::spawn(follow(
-            watches::of(Api::all(client.clone()), streamed()),
-            Arc::default(),
-            waiter(),
-            move |quota| this.saw_quota(&quota),
-        ));
-        for waits in std::mem::take(&mut complete) {
-            waits.await.context("a watch ended")?;
+        let pods = watches::pods(&client, streamed());
+        let nodes = watches::nodes(&client, streamed());
+        let quotas = watches::of(Api::all(client.clone()), streamed());
+        for complete in [
+            self.spawn_follow(pods, self.pods.clone(), |this, pod| this.saw_pod(&pod)),
+            self.spawn_follow(nodes, self.nodes.clone(), |this, node| this.saw_node(&node)),
+            self.spawn_follow(quotas, Arc::default(), |this, quota| this.saw_quota(&quota)),
+        ] {
+            complete.await.context("a watch ended")?;
         }
         if self.leader.is_some() {
             let api = match args.leader_elect_resource_namespace.as_str() {
-                "" => Api::all(client.clone()),
-                namespace => Api::namespaced(client.clone(), namespace),
+                "" => Api::all(client),
+                namespace => Api::namespaced(client, namespace),
             };
             let leases = watches::of(api, streamed());
-            let (told, waits) = oneshot::channel();
-            let this = self.clone();
-            tokio::spawn(follow(leases, Arc::default(), told, move |lease| {
-                this.saw_lease(&lease);
-            }));
-            waits.await.context("a watch ended")?;
+            self.spawn_follow(leases, Arc::default(), |this, lease| this.saw_lease(&lease))
+                .await
+                .context("a watch ended")?;
         }
         self.started.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// Keeps a cache up to date in a task of its own. The answer comes once it is complete.
+    fn spawn_follow<K>(
+        self: &Arc<Self>,
+        events: Changes<K>,
+        cache: Arc<Cache<K>>,
+        saw: impl Fn(&Arc<Self>, Change<K>) + Send + 'static,
+    ) -> oneshot::Receiver<()>
+    where
+        K: Resource + Send + Sync + 'static,
+    {
+        let (told, complete) = oneshot::channel();
+        let this = self.clone();
+        tokio::spawn(follow(events, cache, told, move |change| {
+            saw(&this, change);
+        }));
+        complete
     }
 }
 
@@ -256,21 +250,16 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     tokio::spawn(register::run(extender.clone()));
     extender.fill_caches(&args).await?;
     tokio::try_join!(
-        serve(
-            &args.metrics_bind_address,
-            metrics::routes(extender.clone())
-        ),
-        serve(&args.http_bind, http::routes(extender.clone())),
+        serve(args.metrics_bind_address, metrics::routes(extender.clone())),
+        serve(args.http_bind, http::routes(extender)),
     )?;
     Ok(())
 }
 
-async fn serve(address: &str, routes: Router) -> anyhow::Result<()> {
-    let address = if address.starts_with(':') {
-        format!("127.0.0.1{address}")
-    } else {
-        address.to_owned()
-    };
+async fn serve(mut address: String, routes: Router) -> anyhow::Result<()> {
+    if address.starts_with(':') {
+        address.insert_str(0, "127.0.0.1");
+    }
     let listener = TcpListener::bind(&address)
         .await
         .with_context(|| format!("cannot listen on {address}"))?;

@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::{Clearing, Halt, check_guard};
 use crate::api::{Api, ApiError};
-use crate::decide::{self, Victim};
+use crate::decide;
 use crate::facts;
-use crate::log::{self, Event, FailReason};
+use crate::log::{Event, FailReason, Victim};
 use crate::state::{CLEARING, LOST};
 use crate::workload::Workload;
 
@@ -23,7 +23,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 
 /// What a clearing has logged about pods, by UID, so that it is logged once.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub struct Said {
     /// Evicted, and the API server has confirmed it.
     evicted: HashSet<String>,
     /// Eviction requested, answer unknown.
@@ -45,15 +45,13 @@ impl<A: Api> Clearing<A> {
         let memory = facts::node_cards(&self.node, &self.args.card_resource).memory_mib;
         let mut planned = HashSet::new();
         let mut evictions = Vec::new();
-        for pod in pods
-            .iter()
-            .filter(|p| p.metadata.deletion_timestamp.is_none())
-        {
+        for pod in pods {
             let workload = world.workload_of(pod);
+            let ending = pod.metadata.deletion_timestamp.is_some();
             let evicted = pod.uid().is_some_and(|uid| self.was_evicted(&uid));
             let unknown = facts::is_kueues(pod) && workload.is_none();
             let over = workload.is_some_and(|w| !w.active || w.finished);
-            if evicted || unknown || over {
+            if ending || evicted || unknown || over {
                 continue;
             }
             let victim = decide::victim(&world, pod, memory, &self.args, self.api.now());
@@ -90,14 +88,19 @@ impl<A: Api> Clearing<A> {
         let answer = tokio::time::timeout(ANSWER, answer).await;
         let answer =
             answer.unwrap_or_else(|_| Err(ApiError::Transient("no answer in time".into())));
+        if let Err(ApiError::Transient(why)) = answer {
+            drop(call);
+            tracing::warn!("eviction of {namespace}/{pod}: {why}; trying again");
+            return Ok(());
+        }
         let victim = call.victim.take();
         match answer {
             Ok(()) => {
-                if let Some(victim) = victim {
-                    self.say_evicted(victim);
-                }
+                self.said().evicted.insert(uid);
+                victim
+                    .into_iter()
+                    .for_each(|victim| self.say(Event::Evicted { victim }));
             }
-            Err(ApiError::NotFound | ApiError::Conflict) => {}
             Err(ApiError::Budget) => {
                 if self.said().held.insert(uid) {
                     self.say(Event::BudgetHolds {
@@ -106,12 +109,7 @@ impl<A: Api> Clearing<A> {
                     });
                 }
             }
-            Err(ApiError::Transient(why)) => {
-                if let Some(victim) = victim {
-                    self.say_unanswered(victim);
-                }
-                tracing::warn!("eviction of {namespace}/{pod}: {why}; trying again");
-            }
+            Err(ApiError::NotFound | ApiError::Conflict) => {}
             Err(e) => return Err(Halt::new(FailReason::Refused, e.to_string())),
         }
         Ok(())
@@ -140,36 +138,6 @@ impl<A: Api> Clearing<A> {
     fn said(&self) -> MutexGuard<'_, Said> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn say_evicted(&self, victim: Victim) {
-        self.said().evicted.insert(victim.uid.clone());
-        self.say(Event::Evicted {
-            victim: victim.into(),
-        });
-    }
-
-    fn say_unanswered(&self, victim: Victim) {
-        if self.said().unanswered.insert(victim.uid.clone()) {
-            self.say(Event::EvictionUnanswered {
-                victim: victim.into(),
-            });
-        }
-    }
-}
-
-impl From<Victim> for log::Victim {
-    fn from(victim: Victim) -> Self {
-        Self {
-            victim_namespace: victim.namespace,
-            victim_pod: victim.pod,
-            victim_uid: victim.uid,
-            workload: victim.workload,
-            priority: victim.priority,
-            cards: victim.cards,
-            age_secs: victim.age_secs,
-            card_seconds: victim.card_seconds,
-        }
-    }
 }
 
 /// An eviction whose answer has not come yet. If the clearing ends before the answer, the task may be evicted all the same.
@@ -181,8 +149,13 @@ struct UnderWay<'a, A: Api> {
 
 impl<A: Api> Drop for UnderWay<'_, A> {
     fn drop(&mut self) {
-        if let Some(victim) = self.victim.take() {
-            self.clearing.say_unanswered(victim);
+        let Some(victim) = self.victim.take() else {
+            return;
+        };
+        let mut said = self.clearing.said();
+        if said.unanswered.insert(victim.uid.clone()) {
+            drop(said);
+            self.clearing.say(Event::EvictionUnanswered { victim });
         }
     }
 }

@@ -51,19 +51,17 @@ impl<A: Api> Clearing<A> {
                 || self.node.annotations().contains_key(CLEARING)
                 || owner::reservation(&self.node).is_some()
             {
-                return Err(Halt::new(
-                    FailReason::NodeChanged,
-                    "somebody else holds the node",
-                ));
+                let why = "somebody else holds the node";
+                return Err(Halt::new(FailReason::NodeChanged, why));
             }
             let mut patch = node_patch(&self.node);
             patch["metadata"]["annotations"] = json!({ CLEARING: self.state.text() });
-            match guard {
-                Guard::Cordon => patch["spec"] = json!({ "unschedulable": true }),
+            patch["spec"] = match guard {
+                Guard::Cordon => json!({ "unschedulable": true }),
                 Guard::Reservation => {
-                    patch["spec"] = json!({ "taints": with_taint(&self.node, self.state.taint()) });
+                    json!({ "taints": with_taint(&self.node, self.state.taint()) })
                 }
-            }
+            };
             self.write_node(&patch).await?;
         }
         self.guarded.store(true, Ordering::Relaxed);
@@ -93,13 +91,13 @@ impl<A: Api> Clearing<A> {
                 CLEARING: handed.text(),
                 CLEARED_FOR: format!("{}/{} {}", request.namespace, request.name, request.uid),
             });
+            patch["spec"] = json!({});
             if cordoned {
                 // Gone in the same write, or the request would wait for the lifecycle controller.
                 taints.retain(|t| t.key != CORDON_TAINT);
-                patch["spec"] = json!({ "unschedulable": false, "taints": taints });
-            } else {
-                patch["spec"] = json!({ "taints": taints });
+                patch["spec"]["unschedulable"] = json!(false);
             }
+            patch["spec"]["taints"] = json!(taints);
             self.write_node(&patch).await?;
         }
     }
@@ -130,11 +128,8 @@ fn stands(node: &Node, state: &State) -> Result<(), &'static str> {
     } else {
         facts::taints(node).contains(&there.taint())
     };
-    if guarded {
-        Ok(())
-    } else {
-        Err("the node's cordon or taint was taken away")
-    }
+    let lost = "the node's cordon or taint was taken away";
+    guarded.then_some(()).ok_or(lost)
 }
 
 /// Checks that a clearing's annotation and guard still stand on its node.
@@ -169,7 +164,7 @@ pub async fn release<A: Api>(api: &A, log: &Log, node: &str, state: &State, in_v
         };
         match written {
             Ok(()) => {
-                log.write(api.now(), Some(&tag(node, state)), Event::Released);
+                log.write(api.now(), Some(tag(node, state)), Event::Released);
                 return;
             }
             Err(ApiError::NotFound | ApiError::NotLeader) => return,
@@ -185,15 +180,13 @@ pub async fn release<A: Api>(api: &A, log: &Log, node: &str, state: &State, in_v
 
 /// The patch that takes off a node what its clearing put there. `None` if nothing is left of it.
 fn undo(found: &Node, state: &State, in_vain: bool, now: Timestamp) -> Option<Value> {
-    let there = State::of(found);
-    let ours = match &there {
-        Some(Ok(s)) if s.id != state.id => None,
-        Some(Ok(s)) => Some(s.cordoned),
+    let (says_so, ours) = match State::of(found) {
+        Some(Ok(s)) if s.id != state.id => (false, None),
+        Some(Ok(s)) => (true, Some(s.cordoned)),
         // The annotation is gone or overwritten: rely on what this process remembers.
-        Some(Err(_)) | None => Some(state.cordoned && facts::is_cordoned(found)),
+        Some(Err(_)) | None => (false, Some(state.cordoned && facts::is_cordoned(found))),
     };
     let reserved = facts::taints(found).contains(&state.taint());
-    let says_so = matches!(&there, Some(Ok(s)) if s.id == state.id);
     if !says_so && !reserved && ours != Some(true) {
         return None;
     }

@@ -22,7 +22,7 @@ use super::log::{ClearingTag, Event, FailReason, Log};
 use super::state::{Phase, State};
 use super::strategy::{self, Strategy};
 
-use evict::Said;
+pub use evict::Said;
 pub use guard::{Guard, check_guard, release, release_unreadable};
 
 /// The longest wait for a change. Then an eviction that a PodDisruptionBudget held back is tried again.
@@ -83,38 +83,24 @@ pub struct View {
 
 /// A clearing in progress.
 pub struct Clearing<A> {
-    api: A,
-    args: Arc<Args>,
-    log: Log,
-    node: Arc<Node>,
-    state: State,
-    /// Shared with the future that watches for the clearing's end ([`handover::halted`]).
-    guarded: Arc<AtomicBool>,
+    /// The cluster.
+    pub api: A,
+    /// Settings.
+    pub args: Arc<Args>,
+    /// Where its decisions are written.
+    pub log: Log,
+    /// The node, at first as the watch has it.
+    pub node: Arc<Node>,
+    /// What the node's annotation says, or will say.
+    pub state: State,
+    /// Whether the guard is in force: from the start, if an earlier process began the clearing. Shared with the future that
+    /// watches for the clearing's end ([`handover::halted`]).
+    pub guarded: Arc<AtomicBool>,
     /// What this process has logged about tasks.
-    said: Mutex<Said>,
+    pub said: Mutex<Said>,
 }
 
 impl<A: Api> Clearing<A> {
-    /// A clearing of a node as the watch has it. `guarded` is true if an earlier process began it.
-    pub fn new(
-        api: A,
-        args: Arc<Args>,
-        log: Log,
-        node: Arc<Node>,
-        state: State,
-        guarded: bool,
-    ) -> Self {
-        Self {
-            api,
-            args,
-            log,
-            node,
-            state,
-            guarded: Arc::new(AtomicBool::new(guarded)),
-            said: Mutex::default(),
-        }
-    }
-
     /// Runs the clearing to its end. Returns once the node is released or gone, and true if the clearing was in vain.
     pub async fn run(mut self) -> bool {
         let strategy = strategy::named::<A>(self.state.strategy);
@@ -130,33 +116,27 @@ impl<A: Api> Clearing<A> {
             done = self.work(strategy) => done,
         };
         let secs = self.secs();
-        match &end {
+        let mut in_vain = false;
+        match end {
             Ok(pod) => self.say(Event::Placed {
                 secs,
                 pod: pod.name_any(),
                 pod_uid: pod.uid().unwrap_or_default(),
             }),
             Err(halt) => {
-                let Halt { reason, detail } = halt.clone();
+                in_vain = halt.in_vain();
+                let Halt { reason, detail } = halt;
                 self.say(Event::Failed {
                     reason,
                     detail,
                     secs,
                 });
-                handover::unpin(&self.api, &self.state, halt.in_vain()).await;
+                handover::unpin(&self.api, &self.state, in_vain).await;
             }
         }
-        let in_vain = end.is_err_and(|halt| halt.in_vain());
         // Before the guard was set, a cordon can only be somebody else's.
         self.state.cordoned &= self.is_guarded();
-        release(
-            &self.api,
-            &self.log,
-            &self.node.name_any(),
-            &self.state,
-            in_vain,
-        )
-        .await;
+        release(&self.api, &self.log, self.node(), &self.state, in_vain).await;
         in_vain
     }
 
@@ -174,11 +154,6 @@ impl<A: Api> Clearing<A> {
         }
     }
 
-    /// The cluster.
-    pub fn api(&self) -> &A {
-        &self.api
-    }
-
     /// Name of the node.
     pub fn node(&self) -> &str {
         self.node.metadata.name.as_deref().unwrap_or_default()
@@ -189,20 +164,14 @@ impl<A: Api> Clearing<A> {
         self.guarded.load(Ordering::Relaxed)
     }
 
-    /// UIDs of the pods listed before the guard.
-    pub fn listed(&self) -> &[String] {
-        &self.state.listed
-    }
-
     /// Card-holding pods bound to the node, read from the API server, without the request's own.
     ///
     /// # Errors
     ///
     /// The API server refuses the call.
     pub async fn holders(&self) -> Result<Vec<Pod>, Halt> {
-        let mut pods = persist(|| self.api.list_bound(self.node()))
-            .await
-            .map_err(|e| Halt::call(&e))?;
+        let listed = persist(|| self.api.list_bound(self.node())).await;
+        let mut pods = listed.map_err(|e| Halt::call(&e))?;
         pods.retain(|p| self.is_stray(p));
         Ok(pods)
     }
@@ -213,15 +182,15 @@ impl<A: Api> Clearing<A> {
         let mut view = View::default();
         for pod in &world.pods {
             let bound = facts::bound_to(pod);
-            let claim = || facts::claim(pod).filter(|(node, _)| *node == self.node());
             if bound.is_some_and(|node| node != self.node()) || !self.is_stray(pod) {
                 continue;
             }
             let uid = pod.uid().unwrap_or_default();
             if bound.is_some() {
-                view.holders
-                    .insert(uid, pod.metadata.deletion_timestamp.is_some());
-            } else if let Some((_, at)) = claim() {
+                let ending = pod.metadata.deletion_timestamp.is_some();
+                view.holders.insert(uid, ending);
+            } else if let Some((_, at)) = facts::claim(pod).filter(|(node, _)| *node == self.node())
+            {
                 view.claims.insert(uid, at);
             }
         }
@@ -253,21 +222,18 @@ impl<A: Api> Clearing<A> {
     }
 
     fn secs(&self) -> f64 {
-        self.api
-            .now()
-            .duration_since(self.state.started)
-            .as_secs_f64()
+        let now = self.api.now();
+        now.duration_since(self.state.started).as_secs_f64()
     }
 
     /// Writes a line of the decision log.
     pub fn say(&self, event: Event) {
-        self.log
-            .write(self.api.now(), Some(&tag(self.node(), &self.state)), event);
+        let tag = tag(self.node(), &self.state);
+        self.log.write(self.api.now(), Some(tag), event);
     }
 }
 
 /// The fields that are in every line about a clearing.
-#[must_use]
 pub fn tag(node: &str, state: &State) -> ClearingTag {
     ClearingTag {
         id: state.id.clone(),

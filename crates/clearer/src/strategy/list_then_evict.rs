@@ -4,6 +4,7 @@
 //! on purpose: the window is as long as the API server's answers take.
 
 use futures::future::{BoxFuture, FutureExt as _};
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 
 use super::Strategy;
@@ -18,19 +19,16 @@ impl<A: Api> Strategy<A> for ListThenEvict {
         async move {
             if !c.is_guarded() {
                 let listed = c.holders().await?;
-                let uids = listed
-                    .iter()
-                    .filter_map(|p| p.metadata.uid.clone())
-                    .collect();
+                let uids = listed.iter().filter_map(Pod::uid).collect();
                 c.guard(Guard::Cordon, uids).await?;
                 c.evict(&listed).await?;
             }
             // Only the listed tasks are waited for. That is the flaw.
-            let mut changes = c.api().changes();
+            let mut changes = c.api.changes();
             loop {
                 let view = c.view();
                 let mut left = c.holders().await?;
-                left.retain(|p| p.uid().is_some_and(|uid| c.listed().contains(&uid)));
+                left.retain(|p| p.uid().is_some_and(|uid| c.state.listed.contains(&uid)));
                 if left.is_empty() {
                     return Ok(());
                 }

@@ -25,7 +25,6 @@ pub trait Strategy<A: Api>: Send + Sync {
 }
 
 /// The strategy by its name.
-#[must_use]
 pub fn named<A: Api>(kind: ClearerStrategy) -> &'static dyn Strategy<A> {
     match kind {
         ClearerStrategy::ListThenEvict => &list_then_evict::ListThenEvict,

@@ -31,7 +31,7 @@ impl<A: Api> Strategy<A> for Reserve {
     fn clear<'a>(&'a self, c: &'a mut Clearing<A>) -> BoxFuture<'a, Result<(), Halt>> {
         async move {
             c.guard(Guard::Reservation, Vec::new()).await?;
-            let mut changes = c.api().changes();
+            let mut changes = c.api.changes();
             let mut first = true;
             loop {
                 let view = c.view();
@@ -39,7 +39,7 @@ impl<A: Api> Strategy<A> for Reserve {
                 if first || view.holders.is_empty() || c.needs_eviction(&view) {
                     first = false;
                     let holders = c.holders().await?;
-                    if holders.is_empty() && !is_claimed(&view, c.api().now()) {
+                    if holders.is_empty() && !is_claimed(&view, c.api.now()) {
                         return Ok(());
                     }
                     c.evict(&holders).await?;
@@ -52,15 +52,12 @@ impl<A: Api> Strategy<A> for Reserve {
 
     fn attend<'a>(&'a self, c: &'a Clearing<A>) -> BoxFuture<'a, Halt> {
         async move {
-            let mut changes = c.api().changes();
+            let mut changes = c.api.changes();
             loop {
                 let view = c.view();
                 if c.needs_eviction(&view) {
-                    let evicted = match c.holders().await {
-                        Ok(holders) => c.evict(&holders).await,
-                        Err(halt) => Err(halt),
-                    };
-                    if let Err(halt) = evicted {
+                    let evicted = async { c.evict(&c.holders().await?).await };
+                    if let Err(halt) = evicted.await {
                         return halt;
                     }
                 }

@@ -140,8 +140,7 @@ async fn with_hand(strategy: ClearerStrategy, hand: impl Fn(&mut Cluster)) -> (F
     };
     fake.edit(|c| c.bind("small", "late", "a", now));
     settle(&fake, &running, 40).await;
-    let evicted =
-        running.count(|e| matches!(e, Event::Evicted { victim } if victim.victim_uid == uid));
+    let evicted = running.count(|e| matches!(e, Event::Evicted { victim } if victim.uid == uid));
     assert_eq!(evicted, 0, "{strategy:?}\n{}", running.story());
     let on_a = {
         let said = running.said.lock().unwrap();

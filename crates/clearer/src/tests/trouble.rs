@@ -299,8 +299,8 @@ async fn an_eviction_that_is_never_answered_holds_nothing_up_and_is_not_called_o
         pass(&fake, 20.0).await;
         let about = |pod: &str, evicted: bool| {
             running.count(|e| match e {
-                Event::Evicted { victim } => evicted && victim.victim_pod == pod,
-                Event::EvictionUnanswered { victim } => !evicted && victim.victim_pod == pod,
+                Event::Evicted { victim } => evicted && victim.pod == pod,
+                Event::EvictionUnanswered { victim } => !evicted && victim.pod == pod,
                 _ => false,
             })
         };

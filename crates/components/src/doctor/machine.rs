@@ -37,11 +37,7 @@ pub(super) fn machine(seen: &Fingerprint) -> Vec<Check> {
     let mut checks = vec![
         Check::new(
             "CPU",
-            if seen.cores < 2 {
-                Verdict::Warn
-            } else {
-                Verdict::Ok
-            },
+            Verdict::warn_if(seen.cores < 2),
             format!("{} × {}", seen.cores, seen.cpu),
             "use a machine with two cores or more: on one, harness and control plane wait for each other",
         ),
@@ -63,7 +59,7 @@ pub(super) fn machine(seen: &Fingerprint) -> Vec<Check> {
         let busy = load > BUSY_LOAD * f64::from(seen.cores);
         Check::new(
             "load",
-            if busy { Verdict::Warn } else { Verdict::Ok },
+            Verdict::warn_if(busy),
             format!("{load:.2} on {} cores over the last minute", seen.cores),
             "wait, or end what is running: latencies would be the machine's, not the system's",
         )
@@ -74,7 +70,7 @@ pub(super) fn machine(seen: &Fingerprint) -> Vec<Check> {
             let p99 = disk.p99_ms.unwrap_or(disk.max_ms);
             Check::new(
                 "disk sync",
-                if p99 > SLOW_SYNC_MS { Verdict::Warn } else { Verdict::Ok },
+                Verdict::warn_if(p99 > SLOW_SYNC_MS),
                 format!("p50 {:.1} ms, p99 {p99:.1} ms ({} writes)", disk.p50_ms, disk.writes),
                 "use a faster disk (--cache DIR, --out DIR): etcd wants 99 % within 10 ms, or Leases are lost",
             )
@@ -85,27 +81,18 @@ pub(super) fn machine(seen: &Fingerprint) -> Vec<Check> {
 }
 
 fn open_files() -> Check {
-    let limit = fs::read_to_string("/proc/self/limits")
-        .ok()
-        .and_then(|text| {
-            let line = text
-                .lines()
-                .find_map(|line| line.strip_prefix("Max open files"))?;
-            // Soft and hard; Go programs raise the soft one to the hard one by themselves.
-            line.split_whitespace().nth(1)?.parse().ok()
-        });
-    limit_check(
-        "open files",
-        limit,
-        NEEDED_FILES,
-        "raise it with `ulimit -Hn` or in limits.conf",
-    )
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let mut lines = limits.lines();
+    let line = lines.find_map(|line| line.strip_prefix("Max open files"));
+    // Soft and hard; Go programs raise the soft one to the hard one by themselves.
+    let limit = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+    let remedy = "raise it with `ulimit -Hn` or in limits.conf";
+    limit_check("open files", limit, NEEDED_FILES, remedy)
 }
 
 fn inotify() -> Check {
-    let limit = fs::read_to_string("/proc/sys/fs/inotify/max_user_instances")
-        .ok()
-        .and_then(|text| text.trim().parse().ok());
+    let text = fs::read_to_string("/proc/sys/fs/inotify/max_user_instances");
+    let limit = text.ok().and_then(|text| text.trim().parse().ok());
     let remedy = "raise it: sysctl fs.inotify.max_user_instances=512";
     limit_check("inotify instances", limit, NEEDED_INOTIFY, remedy)
 }
@@ -113,14 +100,9 @@ fn inotify() -> Check {
 /// A limit that is `unlimited` or cannot be read does not hinder.
 fn limit_check(name: &str, limit: Option<u64>, needed: u64, remedy: &str) -> Check {
     let detail = limit.map_or("no limit".to_owned(), |limit| format!("{limit} allowed"));
-    let short = limit.is_some_and(|limit| limit < needed);
-    let verdict = if short { Verdict::Warn } else { Verdict::Ok };
-    Check::new(
-        name,
-        verdict,
-        detail,
-        &format!("{remedy} (at least {needed})"),
-    )
+    let verdict = Verdict::warn_if(limit.is_some_and(|limit| limit < needed));
+    let remedy = format!("{remedy} (at least {needed})");
+    Check::new(name, verdict, detail, &remedy)
 }
 
 fn loopback() -> Check {
@@ -137,17 +119,12 @@ fn loopback() -> Check {
 
 fn other_control_planes() -> Check {
     const NAME: &str = "other control planes";
-    let running: Vec<_> = fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("comm")).ok())
-        // The kernel cuts a name after 15 bytes.
-        .filter(|name| {
-            CONTROL_PLANE
-                .iter()
-                .any(|part| name.trim().starts_with(part))
-        })
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let names = processes.filter_map(|it| fs::read_to_string(it.path().join("comm")).ok());
+    let running: Vec<_> = names
         .map(|name| name.trim().to_owned())
+        // The kernel cuts a name after 15 bytes.
+        .filter(|name| CONTROL_PLANE.iter().any(|part| name.starts_with(part)))
         .collect();
     if running.is_empty() {
         return Check::ok(NAME, "none running");

@@ -27,6 +27,13 @@ pub enum Verdict {
     Fail,
 }
 
+impl Verdict {
+    /// [`Verdict::Ok`], unless something is `bad`.
+    fn warn_if(bad: bool) -> Self {
+        if bad { Self::Warn } else { Self::Ok }
+    }
+}
+
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
@@ -34,7 +41,7 @@ pub struct Check {
     pub name: String,
     /// What was found.
     pub verdict: Verdict,
-    /// What was seen, with its figure.
+    /// What was seen, with its number.
     pub detail: String,
     /// What to do about it; null if all is well.
     pub remedy: Option<String>,
@@ -55,12 +62,8 @@ impl Check {
     }
 
     fn failed(name: &str, error: &ComponentsError) -> Self {
-        Self::new(
-            name,
-            Verdict::Fail,
-            error.to_string(),
-            "as the message says",
-        )
+        let remedy = "as the message says";
+        Self::new(name, Verdict::Fail, error.to_string(), remedy)
     }
 }
 
@@ -69,6 +72,7 @@ impl Check {
 /// disk.
 pub async fn doctor(cache: Option<&Path>, supplied: Option<&Path>) -> Vec<Check> {
     let mut checks = Vec::new();
+    let mut disk = std::env::temp_dir();
     match Cache::open(cache) {
         Ok(cache) => {
             checks.push(Check::ok("cache", cache.folder().display().to_string()));
@@ -76,17 +80,11 @@ pub async fn doctor(cache: Option<&Path>, supplied: Option<&Path>) -> Vec<Check>
                 Some(folder) => tools::checks_of_supplied(&cache, folder).await,
                 None => tools::checks(&cache).await,
             });
-            checks.extend(machine::machine(&host::machine::fingerprint(
-                cache.folder(),
-            )));
+            cache.folder().clone_into(&mut disk);
         }
-        Err(error) => {
-            checks.push(Check::failed("cache", &error));
-            checks.extend(machine::machine(&host::machine::fingerprint(
-                &std::env::temp_dir(),
-            )));
-        }
+        Err(error) => checks.push(Check::failed("cache", &error)),
     }
+    checks.extend(machine::machine(&host::machine::fingerprint(&disk)));
     checks.extend(machine::surroundings());
     checks
 }

@@ -36,18 +36,16 @@ pub(super) async fn checks_of_supplied(cache: &Cache, folder: &Path) -> Vec<Chec
 async fn supplied(cache: &Cache, folder: &Path) -> Check {
     const NAME: &str = "components";
     match setup(cache, Some(folder), &mut |_| {}).await {
-        Ok(found) => match crate::mismatches(&found).as_slice() {
-            [] => Check::ok(
-                NAME,
-                format!("all in {}, the pinned versions", folder.display()),
-            ),
-            others => Check::new(
-                NAME,
-                Verdict::Warn,
-                others.join("; "),
-                "a run records what it used; compare it only with runs of the same versions",
-            ),
-        },
+        Ok(found) => {
+            let others = crate::mismatches(&found);
+            if others.is_empty() {
+                let detail = format!("all in {}, the pinned versions", folder.display());
+                return Check::ok(NAME, detail);
+            }
+            let remedy =
+                "a run records what it used; compare it only with runs of the same versions";
+            Check::new(NAME, Verdict::Warn, others.join("; "), remedy)
+        }
         Err(error) => Check::failed(NAME, &error),
     }
 }
@@ -58,26 +56,21 @@ async fn components(cache: &Cache, absent: &[&Pin]) -> Check {
     let corrupt = tokio::task::spawn_blocking(move || corrupt_file(&owned)).await;
     if let Ok(Some(file)) = corrupt {
         let detail = format!("{} is not what was built", file.display());
-        return Check::new(
-            NAME,
-            Verdict::Fail,
-            detail,
-            "remove it and run `headroom setup`",
-        );
+        let remedy = "remove it and run `headroom setup`";
+        return Check::new(NAME, Verdict::Fail, detail, remedy);
     }
-    let list = |pins: &mut dyn Iterator<Item = &Pin>| {
-        pins.map(|pin| format!("{} {}", pin.name, pin.version()))
-            .collect::<Vec<_>>()
-            .join(", ")
+    let list = |pins: &[&Pin]| {
+        let named = pins
+            .iter()
+            .map(|it| format!("{} {}", it.name, it.version()));
+        named.collect::<Vec<_>>().join(", ")
     };
     if absent.is_empty() {
-        return Check::ok(
-            NAME,
-            format!("all built and intact: {}", list(&mut PINS.iter())),
-        );
+        let all: Vec<_> = PINS.iter().collect();
+        return Check::ok(NAME, format!("all built and intact: {}", list(&all)));
     }
     let secs: u32 = absent.iter().map(|pin| pin.typical_secs).sum();
-    let detail = format!("not built yet: {}", list(&mut absent.iter().copied()));
+    let detail = format!("not built yet: {}", list(absent));
     let remedy = format!(
         "`headroom setup` builds them (about {secs} s on two cores), or the first `headroom bench` does"
     );
@@ -89,10 +82,10 @@ async fn go(cache: &Cache, absent: &[&Pin]) -> Check {
     let all: Vec<_> = PINS.iter().collect();
     match Go::find(cache, &all).await {
         Ok(go) => Check::ok(NAME, go.version),
-        Err(error) if absent.is_empty() => Check::ok(
-            NAME,
-            format!("not needed, all components are built ({error})"),
-        ),
+        Err(error) if absent.is_empty() => {
+            let detail = format!("not needed, all components are built ({error})");
+            Check::ok(NAME, detail)
+        }
         Err(error) => Check::failed(NAME, &error),
     }
 }
@@ -113,25 +106,18 @@ fn c_compiler(cache: &Cache) -> Check {
 async fn disk(cache: &Cache, absent: &[&Pin]) -> Check {
     const NAME: &str = "free disk";
     let mut needed = NEEDED_DISK_MIB;
-    needed += absent.iter().map(|pin| pin.build_mib).sum::<u64>();
-    if let Ok(go) = Go::find(cache, absent).await {
-        for pin in absent {
-            if !go.has_module(cache, pin).await {
-                needed += pin.download_mib;
-            }
-        }
-    }
+    needed += match Go::find(cache, absent).await {
+        Ok(go) => go.disk_mib(cache, absent).await,
+        Err(_) => absent.iter().map(|pin| pin.build_mib).sum(),
+    };
     match free_mib(cache.folder()) {
-        Ok(free) => Check::new(
-            NAME,
-            if free < needed {
-                Verdict::Fail
-            } else {
-                Verdict::Ok
-            },
-            format!("{free} MiB free, {needed} MiB needed"),
-            "free some, or name another folder with --cache DIR",
-        ),
+        Ok(free) => {
+            let short = free < needed;
+            let verdict = if short { Verdict::Fail } else { Verdict::Ok };
+            let detail = format!("{free} MiB free, {needed} MiB needed");
+            let remedy = "free some, or name another folder with --cache DIR";
+            Check::new(NAME, verdict, detail, remedy)
+        }
         Err(error) => Check::failed(NAME, &error),
     }
 }

@@ -25,13 +25,18 @@ pub(super) struct Needs {
 pub(super) fn needs(path: &Path) -> Result<Needs, String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let cache = ReadCache::new(file);
-    let elf = ElfFile64::<Endianness, _>::parse(&cache)
-        .map_err(|_| "is no 64-bit ELF program".to_owned())?;
+    let elf = ElfFile64::<Endianness, _>::parse(&cache);
+    let elf = elf.map_err(|_| "is no 64-bit ELF program".to_owned())?;
     let machine = elf.elf_header().e_machine(elf.endian());
-    if Some(machine) != this_machine() {
-        return Err(format!(
-            "is a program for another machine (ELF machine {machine})"
-        ));
+    // Machines that this program does not know fit no image.
+    let known = match std::env::consts::ARCH {
+        "x86_64" => Some(EM_X86_64),
+        "aarch64" => Some(EM_AARCH64),
+        _ => None,
+    };
+    if Some(machine) != known {
+        let problem = format!("is a program for another machine (ELF machine {machine})");
+        return Err(problem);
     }
     read_needs(&elf).map_err(|e| format!("its ELF headers are damaged: {e}"))
 }
@@ -55,13 +60,4 @@ fn read_needs<'a>(
         }
     }
     Ok(needs)
-}
-
-/// This machine's number in ELF headers, if this program knows it.
-fn this_machine() -> Option<u16> {
-    match std::env::consts::ARCH {
-        "x86_64" => Some(EM_X86_64),
-        "aarch64" => Some(EM_AARCH64),
-        _ => None,
-    }
 }

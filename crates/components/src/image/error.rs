@@ -154,12 +154,6 @@ pub enum ImageError {
 }
 
 impl ImageError {
-    /// True when the user's input is at fault: exit code 2 rather than 1.
-    #[must_use]
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::BadReference { .. } | Self::BadRegistry { .. })
-    }
-
     /// True when nobody answered, as on a machine without network.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
@@ -169,9 +163,9 @@ impl ImageError {
     /// For `map_err`: names the file that an operation failed on.
     pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io {
-            path,
-            why: source.to_string(),
+        move |source| {
+            let why = source.to_string();
+            Self::Io { path, why }
         }
     }
 }

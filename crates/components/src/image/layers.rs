@@ -15,7 +15,7 @@ use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use sha2::{Digest, Sha256};
 use tar::{Archive, Entry, EntryType};
 
-use super::registry::digest_of;
+use super::registry::{digest_of, lowest_cause};
 use super::tree::{FileAt, Kind, entry_path};
 
 /// What is read of an image at most.
@@ -89,16 +89,13 @@ impl Read for Meter {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.image.get().min(self.entry.get());
         if left == 0 {
-            let what = if self.image.get() == 0 {
-                "the layers decompress to too much"
-            } else {
-                "an entry's names are too long"
-            };
-            return Err(io::Error::other(what));
+            return Err(io::Error::other(match self.image.get() {
+                0 => "the layers decompress to too much",
+                _ => "an entry's names are too long",
+            }));
         }
-        let most = usize::try_from(left)
-            .unwrap_or(usize::MAX)
-            .min(buffer.len());
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let most = left.min(buffer.len());
         let read = self.inner.read(&mut buffer[..most])?;
         self.hash.update(&buffer[..read]);
         self.image.set(self.image.get() - read as u64);
@@ -139,7 +136,7 @@ pub(super) fn walk(
     mut visit: impl FnMut(usize, &mut Entry<'_, Meter>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let unreadable = |e: io::Error| Fault::Io(path.to_owned(), e.to_string());
-    let damaged = |e: io::Error| Fault::Bad(format!("is no intact archive: {}", lowest(&e)));
+    let damaged = |e: io::Error| Fault::Bad(format!("is no intact archive: {}", lowest_cause(&e)));
     let file = File::open(path).map_err(unreadable)?;
     let entry_left = Rc::new(Cell::new(budget.limits.header_bytes));
     let meter = Meter {
@@ -151,22 +148,15 @@ pub(super) fn walk(
     let mut archive = Archive::new(meter);
     for (index, entry) in archive.entries().map_err(damaged)?.enumerate() {
         let mut entry = entry.map_err(damaged)?;
-        budget.entries = budget.entries.checked_sub(1).ok_or_else(|| {
-            Fault::Bad(format!(
-                "the image has more than {} entries",
-                budget.limits.entries
-            ))
-        })?;
-        let size = entry.size();
-        if size > budget.limits.entry_bytes {
-            let name = entry
-                .path()
-                .map(|p| p.display().to_string())
-                .unwrap_or_default();
-            let limit = budget.limits.entry_bytes;
-            return Err(Fault::Bad(format!(
-                "entry {name} claims {size} bytes, at most {limit} are read"
-            )));
+        let most = budget.limits.entries;
+        let left = budget.entries.checked_sub(1);
+        budget.entries = left.ok_or_else(|| format!("the image has more than {most} entries"))?;
+        let (size, limit) = (entry.size(), budget.limits.entry_bytes);
+        if size > limit {
+            let name = entry.path().unwrap_or_default();
+            let name = name.display();
+            let problem = format!("entry {name} claims {size} bytes, at most {limit} are read");
+            return Err(Fault::Bad(problem));
         }
         entry_left.set(size + budget.limits.header_bytes);
         visit(index, &mut entry)?;
@@ -174,11 +164,9 @@ pub(super) fn walk(
     let mut meter = archive.into_inner();
     meter.entry.set(u64::MAX);
     io::copy(&mut meter, &mut io::sink()).map_err(damaged)?;
-    let found = digest_of(meter.hash);
-    if found == diff_id {
-        Ok(())
-    } else {
-        Err(Fault::Digest(found))
+    match digest_of(meter.hash) {
+        found if found == diff_id => Ok(()),
+        found => Err(Fault::Digest(found)),
     }
 }
 
@@ -205,13 +193,10 @@ pub(super) fn entries(
             }
             kind @ (EntryType::Symlink | EntryType::Link) => {
                 let target = entry.link_name().map_err(bad)?;
-                let target = target
-                    .ok_or_else(|| Fault::Bad("a link without target".to_owned()))?
-                    .into_owned();
-                if kind == EntryType::Symlink {
-                    Kind::Symlink(target)
-                } else {
-                    Kind::HardLink(target)
+                let target = target.ok_or_else(|| "a link without target".to_owned())?;
+                match kind {
+                    EntryType::Symlink => Kind::Symlink(target.into_owned()),
+                    _ => Kind::HardLink(target.into_owned()),
                 }
             }
             _ => Kind::Other,
@@ -220,15 +205,6 @@ pub(super) fn entries(
         Ok(())
     })?;
     Ok(found)
-}
-
-/// The cause at the bottom of an error that was wrapped on its way up.
-fn lowest(e: &io::Error) -> String {
-    let mut lowest: &dyn std::error::Error = e;
-    while let Some(source) = lowest.source() {
-        lowest = source;
-    }
-    lowest.to_string()
 }
 
 #[cfg(test)]

@@ -123,30 +123,24 @@ pub async fn fetch_scheduler(
     let puller = Puller::new(reference, registry)?;
     let resolved = match puller.resolve().await {
         Ok(resolved) => resolved,
-        Err(why) if why.is_unreachable() => {
-            let found = store
-                .lookup(reference, registry)
-                .ok_or_else(|| why.clone())?;
-            return Ok(FetchedHami {
-                stale: Some(why.to_string()),
-                ..found
-            });
+        Err(why) => {
+            let known = why
+                .is_unreachable()
+                .then(|| store.lookup(reference, registry));
+            let mut found = known.flatten().ok_or_else(|| why.clone())?;
+            found.stale = Some(why.to_string());
+            return Ok(found);
         }
-        Err(why) => return Err(why),
     };
     let lock = wait_for_lock(&store, progress).await?;
-    if store
-        .load(&resolved.digest, &resolved.manifest_digest)
-        .is_none()
-    {
+    let stored = || store.load(&resolved.digest, &resolved.manifest_digest);
+    if stored().is_none() {
         pull_into(&store, &lock, &puller, &resolved, progress).await?;
     }
     store.remember(&lock, reference, registry, &resolved)?;
-    store
-        .load(&resolved.digest, &resolved.manifest_digest)
-        .ok_or_else(|| ImageError::Vanished {
-            folder: cache.to_owned(),
-        })
+    stored().ok_or_else(|| ImageError::Vanished {
+        folder: cache.to_owned(),
+    })
 }
 
 /// Takes the cache's lock, however long its holder needs.
@@ -178,25 +172,23 @@ async fn pull_into(
     progress: &(dyn Fn(Progress) + Send + Sync),
 ) -> Result<(), ImageError> {
     let partial = store.partial(lock)?;
-    let config = puller
-        .config(resolved, &partial.path().join("config"))
-        .await?;
+    let config_file = partial.path().join("config");
+    let config = puller.config(resolved, &config_file).await?;
     let of = resolved.layers.len();
     let total_bytes = resolved.layers.iter().map(|layer| layer.size).sum();
     let mut done_bytes = 0;
     let mut layers = Vec::with_capacity(of);
     for (index, (layer, diff_id)) in resolved.layers.iter().zip(&config.diff_ids).enumerate() {
         let path = partial.path().join(format!("layer-{index}"));
-        puller
-            .download(layer, &path, &|received| {
-                progress(Progress::Layer {
-                    number: index + 1,
-                    of,
-                    received_bytes: done_bytes + received,
-                    total_bytes,
-                });
-            })
-            .await?;
+        let received = |received| {
+            progress(Progress::Layer {
+                number: index + 1,
+                of,
+                received_bytes: done_bytes + received,
+                total_bytes,
+            });
+        };
+        puller.download(layer, &path, &received).await?;
         done_bytes += layer.size;
         layers.push(LayerFile {
             path,
@@ -207,8 +199,7 @@ async fn pull_into(
     progress(Progress::Unpacking);
     let entry = partial.path().join("entry");
     let target = entry.clone();
-    let taken = tokio::task::spawn_blocking(move || unpack::take_out(&layers, &target))
-        .await
-        .map_err(|panic| ImageError::Internal(panic.to_string()))??;
+    let taken = tokio::task::spawn_blocking(move || unpack::take_out(&layers, &target)).await;
+    let taken = taken.map_err(|panic| ImageError::Internal(panic.to_string()))??;
     store.keep(lock, &entry, resolved, config.version, taken)
 }

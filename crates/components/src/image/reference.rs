@@ -52,14 +52,9 @@ impl Default for ImageRef {
 impl ImageRef {
     /// By tag; the pinned tag brings its pinned digest along.
     fn tagged(tag: String) -> Self {
-        let digest = if tag == PIN.tag {
-            PIN.digest.clone()
-        } else {
-            None
-        };
         Self {
+            digest: PIN.digest.clone().filter(|_| tag == PIN.tag),
             tag: Some(tag),
-            digest,
         }
     }
 
@@ -79,10 +74,10 @@ impl ImageRef {
     pub(super) fn at(&self, registry: &Registry) -> Reference {
         let host = registry.host.clone();
         let repository = format!("{}{}", registry.prefix, PIN.repository);
-        match (&self.digest, &self.tag) {
-            (Some(digest), _) => Reference::with_digest(host, repository, digest.clone()),
-            (None, Some(tag)) => Reference::with_tag(host, repository, tag.clone()),
-            (None, None) => Reference::with_tag(host, repository, PIN.tag.clone()),
+        let tag = self.tag.as_ref().unwrap_or(&PIN.tag);
+        match &self.digest {
+            Some(digest) => Reference::with_digest(host, repository, digest.clone()),
+            None => Reference::with_tag(host, repository, tag.clone()),
         }
     }
 }
@@ -109,27 +104,22 @@ impl FromStr for ImageRef {
             text: text.to_owned(),
             problem,
         };
-        let rest = text
-            .strip_prefix("image")
-            .ok_or_else(|| bad("does not start with image"))?;
-        let (tag, digest) = match rest.split_once('@') {
-            Some((tag, digest)) => (tag, Some(digest)),
+        let rest = text.strip_prefix("image");
+        let rest = rest.ok_or_else(|| bad("does not start with image"))?;
+        let (before, digest) = match rest.split_once('@') {
+            Some((before, digest)) => (before, Some(digest)),
             None => (rest, None),
         };
-        let tag = match tag {
-            "" => None,
-            tag => Some(
-                tag.strip_prefix(':')
-                    .ok_or_else(|| bad("neither : nor @ follows image"))?,
-            ),
-        };
+        let tag = before.strip_prefix(':');
+        if tag.is_none() && !before.is_empty() {
+            return Err(bad("neither : nor @ follows image"));
+        }
         if tag.is_some_and(|tag| !is_tag(tag)) {
             return Err(bad("that is no tag"));
         }
         if digest.is_some_and(|digest| !is_digest(digest)) {
-            return Err(bad(
-                "a digest is sha256: and 64 lower-case hexadecimal digits",
-            ));
+            let problem = "a digest is sha256: and 64 lower-case hexadecimal digits";
+            return Err(bad(problem));
         }
         Ok(match (tag, digest) {
             (None, None) => Self::default(),
@@ -152,12 +142,9 @@ fn is_tag(text: &str) -> bool {
 
 /// A digest of the one algorithm that registries use.
 pub(super) fn is_digest(text: &str) -> bool {
-    text.strip_prefix("sha256:").is_some_and(|hex| {
-        hex.len() == 64
-            && hex
-                .bytes()
-                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-    })
+    let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+    let hex = text.strip_prefix("sha256:");
+    hex.is_some_and(|hex| hex.len() == 64 && hex.bytes().all(is_digit))
 }
 
 /// Where to pull from, and how long to wait for it.
@@ -199,11 +186,8 @@ impl Registry {
 
 impl fmt::Display for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.host)?;
-        match self.prefix.strip_suffix('/') {
-            Some(prefix) => write!(f, "/{prefix}"),
-            None => Ok(()),
-        }
+        let at = format!("{}/{}", self.host, self.prefix);
+        f.write_str(at.trim_end_matches('/'))
     }
 }
 
@@ -239,11 +223,10 @@ impl FromStr for Registry {
             Some(_) => return Err(bad("only http:// and https:// are known")),
             None => is_loopback(authority.host()),
         };
-        let prefix = if prefix.is_empty() {
-            String::new()
-        } else {
-            format!("{prefix}/")
-        };
+        let mut prefix = prefix.to_owned();
+        if !prefix.is_empty() {
+            prefix.push('/');
+        }
         Ok(Self {
             host: host.to_owned(),
             prefix,
@@ -302,7 +285,8 @@ mod tests {
             "image:a:b",
         ] {
             assert!(
-                text.parse::<ImageRef>().is_err_and(|e| e.is_usage()),
+                text.parse::<ImageRef>()
+                    .is_err_and(|e| matches!(e, ImageError::BadReference { .. })),
                 "{text:?} was accepted"
             );
         }

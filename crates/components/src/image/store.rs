@@ -11,18 +11,18 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::FetchedHami;
 use super::error::ImageError;
 use super::reference::{ImageRef, PIN, Registry};
-use super::registry::{Resolved, hex};
+use super::registry::Resolved;
 use super::unpack::{LIBRARIES, SCHEDULER, Taken};
+use crate::stamp::sha256_of;
 
 const RECORD: &str = "image.json";
 const REFS: &str = "refs.json";
@@ -76,24 +76,19 @@ impl Store {
         let record: Record = serde_json::from_slice(&fs::read(entry.join(RECORD)).ok()?).ok()?;
         let sha256 = record.files.get(SCHEDULER)?.clone();
         let intact = |(path, sha256): (&String, &String)| {
-            file_sha256(&entry.join(path)).is_ok_and(|found| found == *sha256)
+            sha256_of(&entry.join(path)).is_ok_and(|found| found == *sha256)
         };
         if !record.files.iter().all(intact) {
             return None;
         }
         let scheduler = entry.join(SCHEDULER);
         let libraries = entry.join(LIBRARIES);
-        let (program, leading_args) = match &record.loader {
-            Some(loader) => (
-                libraries.join(loader),
-                vec![
-                    "--library-path".into(),
-                    libraries.into(),
-                    scheduler.clone().into(),
-                ],
-            ),
-            None => (scheduler.clone(), Vec::new()),
-        };
+        let (mut program, mut leading_args) = (scheduler.clone(), Vec::new());
+        if let Some(loader) = &record.loader {
+            program = libraries.join(loader);
+            let path = scheduler.clone();
+            leading_args = vec!["--library-path".into(), libraries.into(), path.into()];
+        }
         Some(FetchedHami {
             digest: digest.to_owned(),
             manifest_digest: manifest_digest.to_owned(),
@@ -126,12 +121,11 @@ impl Store {
     /// A folder for a fetch, on the cache's own file system; removed when dropped. Clears what killed processes left.
     pub(super) fn partial(&self, _lock: &Lock) -> Result<TempDir, ImageError> {
         let listed = fs::read_dir(&self.folder).map_err(ImageError::io(&self.folder))?;
-        for left in listed.flatten().filter(|e| {
-            e.file_name()
-                .as_encoded_bytes()
-                .starts_with(PARTIAL.as_bytes())
-        }) {
-            fs::remove_dir_all(left.path()).map_err(ImageError::io(left.path()))?;
+        for left in listed.flatten() {
+            let name = left.file_name();
+            if name.as_encoded_bytes().starts_with(PARTIAL.as_bytes()) {
+                fs::remove_dir_all(left.path()).map_err(ImageError::io(left.path()))?;
+            }
         }
         tempfile::Builder::new()
             .prefix(PARTIAL)
@@ -155,9 +149,10 @@ impl Store {
         };
         write_json(&complete.join(RECORD), &record)?;
         let entry = self.entry(&resolved.manifest_digest);
-        match fs::remove_dir_all(&entry) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(ImageError::io(&entry)(e)),
-            _ => {}
+        if let Err(e) = fs::remove_dir_all(&entry)
+            && e.kind() != io::ErrorKind::NotFound
+        {
+            return Err(ImageError::io(&entry)(e));
         }
         fs::rename(complete, &entry).map_err(ImageError::io(&entry))
     }
@@ -185,40 +180,19 @@ impl Store {
 
     /// What is noted; unreadable notes are no notes, as they can be had again.
     fn refs(&self) -> BTreeMap<String, Meaning> {
-        fs::read(self.folder.join(REFS))
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default()
+        let bytes = fs::read(self.folder.join(REFS)).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
     }
 }
 
 /// A digest means the same everywhere, a tag only in its registry.
 fn key(reference: &ImageRef, registry: &Registry) -> String {
-    match reference.digest() {
-        Some(digest) => digest.to_owned(),
-        None => format!(
-            "{registry}/{}:{}",
-            PIN.repository,
-            reference.tag().unwrap_or(&PIN.tag)
-        ),
-    }
+    let tag = reference.tag().unwrap_or(&PIN.tag);
+    let tagged = || format!("{registry}/{}:{tag}", PIN.repository);
+    reference.digest().map_or_else(tagged, str::to_owned)
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ImageError> {
     let text = serde_json::to_vec_pretty(value).map_err(|e| ImageError::Internal(e.to_string()))?;
     fs::write(path, text).map_err(ImageError::io(path))
-}
-
-fn file_sha256(path: &Path) -> io::Result<String> {
-    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
-    let mut hash = Sha256::new();
-    loop {
-        let bytes = file.fill_buf()?;
-        if bytes.is_empty() {
-            return Ok(hex(hash));
-        }
-        hash.update(bytes);
-        let read = bytes.len();
-        file.consume(read);
-    }
 }

@@ -4,7 +4,7 @@
 //! Nothing here touches the disk, so no path, however hostile, can lead to a file outside the image.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -92,10 +92,8 @@ impl Tree {
             if matches!(hidden, b"" | b"." | b"..") {
                 return Err(format!("whiteout {} removes no file", path.display()));
             }
-            let hidden = self
-                .walk(folder, true)?
-                .join(std::ffi::OsStr::from_bytes(hidden));
-            self.remove(&hidden, true);
+            let folder = self.walk(folder, true)?;
+            self.remove(&folder.join(OsStr::from_bytes(hidden)), true);
         }
         Ok(())
     }
@@ -112,40 +110,27 @@ impl Tree {
                 match self.nodes.get(&place) {
                     Some(found @ (Kind::File(_) | Kind::Symlink(_) | Kind::Other)) => found.clone(),
                     _ => {
-                        return Err(format!(
-                            "{} is a hard link to no file: {}",
-                            path.display(),
-                            target.display()
-                        ));
+                        let (path, target) = (path.display(), target.display());
+                        return Err(format!("{path} is a hard link to no file: {target}"));
                     }
                 }
             }
             kind => kind,
         };
-        if kind == Kind::Folder
-            && self
-                .nodes
-                .get(&place)
-                .is_none_or(|old| *old == Kind::Folder)
-        {
-            self.nodes.insert(place, kind);
-            return Ok(());
+        // What is below a folder stays only if a folder comes in its place.
+        let old = self.nodes.get(&place);
+        if kind != Kind::Folder || old.is_some_and(|old| *old != Kind::Folder) {
+            self.remove(&place, true);
         }
-        self.remove(&place, true);
         self.nodes.insert(place, kind);
         Ok(())
     }
 
     /// Removes what is below `top`, and `top` too if asked.
     fn remove(&mut self, top: &Path, itself: bool) {
-        let doomed: Vec<PathBuf> = self
-            .nodes
-            .range(top.to_owned()..)
-            .map(|(path, _)| path)
-            .take_while(|path| path.starts_with(top))
-            .filter(|path| itself || *path != top)
-            .cloned()
-            .collect();
+        let from = self.nodes.range(top.to_owned()..).map(|(path, _)| path);
+        let below = from.take_while(|path| path.starts_with(top));
+        let doomed: Vec<PathBuf> = below.filter(|it| itself || *it != top).cloned().collect();
         for path in doomed {
             self.nodes.remove(&path);
         }
@@ -183,10 +168,8 @@ impl Tree {
             if let Some(Kind::Symlink(target)) = self.nodes.get(&place) {
                 links += 1;
                 if links > MAX_LINKS {
-                    return Err(format!(
-                        "{}: more than {MAX_LINKS} links to follow",
-                        path.display()
-                    ));
+                    let path = path.display();
+                    return Err(format!("{path}: more than {MAX_LINKS} links to follow"));
                 }
                 if target.is_absolute() {
                     place.clear();
@@ -203,8 +186,8 @@ impl Tree {
 }
 
 fn is_whiteout(path: &Path) -> bool {
-    path.file_name()
-        .is_some_and(|name| name.as_bytes().starts_with(WHITEOUT))
+    let name = path.file_name();
+    name.is_some_and(|name| name.as_bytes().starts_with(WHITEOUT))
 }
 
 /// The names in a path; `..` stays, the leading slash goes.

@@ -11,13 +11,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use tar::Entry;
 
 use super::elf::{self, Needs};
 use super::error::ImageError;
-use super::layers::{self, Budget, Fault, Limits};
+use super::layers::{self, Budget, Fault, Limits, Meter};
 use super::reference::PIN;
-use super::registry::hex;
 use super::tree::{FileAt, Tree};
+use crate::pins::hex;
 
 /// Name of the scheduler in the folder.
 pub(super) const SCHEDULER: &str = "scheduler";
@@ -82,13 +83,10 @@ impl Taking<'_> {
         let mut round = Vec::new();
         if let Some(loader) = &needs.loader {
             let path = PathBuf::from(loader);
-            let name = path
-                .file_name()
-                .and_then(|n| n.to_str())
-                .unwrap_or_default()
-                .to_owned();
-            round.push((check_name(&name)?, path));
-            self.taken.loader = Some(name);
+            let name = path.file_name().and_then(|name| name.to_str());
+            let name = check_name(name.unwrap_or_default())?;
+            self.taken.loader = Some(name.clone());
+            round.push((name, path));
         }
         let mut known: BTreeSet<String> = round.iter().map(|(name, _)| name.clone()).collect();
         self.find(&needs, program, &mut known, &mut round)?;
@@ -101,8 +99,8 @@ impl Taking<'_> {
             }
             self.copy(&wanted)?;
             for (name, path) in std::mem::take(&mut round) {
-                let needs =
-                    elf::needs(&self.target.join(LIBRARIES).join(name)).map_err(content(&path))?;
+                let library = self.target.join(LIBRARIES).join(name);
+                let needs = elf::needs(&library).map_err(content(&path))?;
                 self.find(&needs, &path, &mut known, &mut round)?;
             }
         }
@@ -128,16 +126,13 @@ impl Taking<'_> {
                     limit: MAX_LIBRARIES.to_string(),
                 });
             }
-            let path = folders(needs, who)
-                .map(|folder| folder.join(name))
-                .find(|path| self.tree.file(path).is_ok())
-                .ok_or_else(|| ImageError::Content {
-                    path: name.clone(),
-                    problem: format!(
-                        "this library is needed by {} and in none of the usual folders",
-                        who.display()
-                    ),
-                })?;
+            let mut paths = folders(needs, who).map(|folder| folder.join(name));
+            let Some(path) = paths.find(|path| self.tree.file(path).is_ok()) else {
+                let who = who.display();
+                return Err(content(name.as_ref())(format!(
+                    "this library is needed by {who} and in none of the usual folders"
+                )));
+            };
             found.push((name.clone(), path));
         }
         Ok(())
@@ -150,30 +145,26 @@ impl Taking<'_> {
             let layer = &self.layers[index];
             let mut budget = Budget::new(Limits::default());
             let files = &mut self.taken.files;
-            layers::walk(
-                &layer.path,
-                &layer.diff_id,
-                &mut budget,
-                |entry_index, entry| {
-                    let here = |at: &FileAt| at.layer == index && at.entry == entry_index;
-                    let mut names = wanted
-                        .iter()
-                        .filter(|(_, at)| here(at))
-                        .map(|(name, _)| name);
-                    let Some(first) = names.next() else {
-                        return Ok(());
-                    };
-                    let sha256 = write_file(&self.target.join(first), entry)?;
-                    for other in names {
-                        let (from, to) = (self.target.join(first), self.target.join(other));
-                        fs::copy(&from, &to).map_err(|e| Fault::Io(to, e.to_string()))?;
-                        files.insert(other.clone(), sha256.clone());
-                    }
-                    files.insert(first.clone(), sha256);
-                    Ok(())
-                },
-            )
-            .map_err(|fault| explain(layer, fault))?;
+            let take = |entry_index, entry: &mut Entry<'_, Meter>| {
+                let here = |at: &FileAt| at.layer == index && at.entry == entry_index;
+                let mut names = wanted
+                    .iter()
+                    .filter(|(_, at)| here(at))
+                    .map(|(name, _)| name);
+                let Some(first) = names.next() else {
+                    return Ok(());
+                };
+                let sha256 = write_file(&self.target.join(first), entry)?;
+                for other in names {
+                    let (from, to) = (self.target.join(first), self.target.join(other));
+                    fs::copy(&from, &to).map_err(|e| Fault::Io(to, e.to_string()))?;
+                    files.insert(other.clone(), sha256.clone());
+                }
+                files.insert(first.clone(), sha256);
+                Ok(())
+            };
+            layers::walk(&layer.path, &layer.diff_id, &mut budget, take)
+                .map_err(|fault| explain(layer, fault))?;
         }
         Ok(())
     }
@@ -191,46 +182,34 @@ fn write_file(path: &Path, from: &mut impl Read) -> Result<String, Fault> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
-        let read = from
-            .read(&mut buffer)
-            .map_err(|e| Fault::Bad(format!("is no intact archive: {e}")))?;
+        let read = from.read(&mut buffer);
+        let read = read.map_err(|e| format!("is no intact archive: {e}"))?;
         if read == 0 {
-            break;
+            return Ok(hex(&hash.finalize()));
         }
         hash.update(&buffer[..read]);
         file.write_all(&buffer[..read]).map_err(unwritable)?;
     }
-    Ok(hex(hash))
 }
 
 /// Where a loader looks for libraries: the file's own folders, then the usual ones. (`/etc/ld.so.conf` is not read.)
 fn folders(needs: &Needs, who: &Path) -> impl Iterator<Item = PathBuf> {
     let origin = who.parent().unwrap_or(Path::new("/")).display().to_string();
-    let own = needs
-        .folders
-        .iter()
-        .map(|folder| {
-            folder
-                .replace("${ORIGIN}", &origin)
-                .replace("$ORIGIN", &origin)
-                .into()
-        })
-        .collect::<Vec<PathBuf>>();
+    let own = needs.folders.iter().map(move |folder| {
+        let folder = folder.replace("${ORIGIN}", &origin);
+        folder.replace("$ORIGIN", &origin)
+    });
     let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
-    let usual = [format!("/lib/{triplet}"), format!("/usr/lib/{triplet}")]
-        .into_iter()
-        .chain(["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"].map(str::to_owned))
-        .map(PathBuf::from);
-    own.into_iter().chain(usual)
+    let debian = [format!("/lib/{triplet}"), format!("/usr/lib/{triplet}")];
+    let usual = ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"].map(str::to_owned);
+    own.chain(debian).chain(usual).map(PathBuf::from)
 }
 
 /// The name of a library, refused if it is a path.
 fn check_name(name: &str) -> Result<String, ImageError> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
-        return Err(ImageError::Content {
-            path: format!("{name:?}"),
-            problem: "is no name of a library".to_owned(),
-        });
+        let problem = "is no name of a library".to_owned();
+        return Err(content(format!("{name:?}").as_ref())(problem));
     }
     Ok(name.to_owned())
 }

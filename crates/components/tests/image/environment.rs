@@ -17,15 +17,10 @@ use super::image::{self, digest};
 use super::registry::TestRegistry;
 use super::{Sandbox, run};
 
-/// Says which registry the child asks; without it the child is no test.
-const REGISTRY: &str = "HEADROOM_TEST_REGISTRY";
+/// Says which registry the child asks; with it this program is the child.
+pub const REGISTRY: &str = "HEADROOM_TEST_REGISTRY";
 
-#[tokio::test]
-#[ignore = "run by the other tests of this file, with an environment of their choice"]
-async fn child() {
-    let Ok(registry) = std::env::var(REGISTRY) else {
-        return;
-    };
+pub async fn child(registry: String) {
     let outcome = match Sandbox::new().fetch("image", &registry).await {
         Ok(fetched) => run(&fetched),
         Err(error) => error.to_string(),
@@ -48,17 +43,12 @@ async fn fetch_with(registry: &str, variables: &[(&str, &str)]) -> String {
     command
         .env(REGISTRY, registry)
         .envs(variables.iter().copied());
-    let Output { status, stderr, .. } = command
-        .args(["--exact", "environment::child", "--ignored"])
-        .output()
-        .await
-        .unwrap();
+    let Output { status, stderr, .. } = command.output().await.unwrap();
     assert!(status.success());
     String::from_utf8(stderr).unwrap()
 }
 
-#[tokio::test]
-async fn a_proxy_is_used_for_all_but_loopback() {
+pub async fn a_proxy_is_used_for_all_but_loopback() {
     // Stands for the proxy and for the registry behind it.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxy = format!("http://{}", listener.local_addr().unwrap());
@@ -83,9 +73,7 @@ async fn a_proxy_is_used_for_all_but_loopback() {
         "{outcome}"
     );
 
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+    let registry = TestRegistry::start();
     image::sound().push(&registry.address, "v2.10.0").await;
     let outcome = fetch_with(
         &registry.address,
@@ -110,8 +98,7 @@ fn answer(image: &image::Image, path: &str) -> Response {
     }
 }
 
-#[tokio::test]
-async fn a_mirror_s_certificate_must_be_trusted() {
+pub async fn a_mirror_s_certificate_must_be_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: String| {
         let path = folder.path().join(name);
@@ -129,11 +116,7 @@ async fn a_mirror_s_certificate_must_be_trusted() {
         .unwrap();
     let trusted = file("ca.pem", ca.pem());
     let certificate = file("cert.pem", certificate.pem());
-    let Some(registry) =
-        TestRegistry::start_tls(&certificate, &file("key.pem", key.serialize_pem()))
-    else {
-        return;
-    };
+    let registry = TestRegistry::start_tls(&certificate, &file("key.pem", key.serialize_pem()));
     let address = format!("https://{}", registry.address);
     image::sound().push(&address, "v2.10.0").await;
 

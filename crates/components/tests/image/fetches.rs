@@ -12,11 +12,8 @@ use super::proxy::Proxy;
 use super::registry::TestRegistry;
 use super::{Sandbox, at, names, run};
 
-#[tokio::test]
-async fn what_is_fetched_runs_with_the_images_own_libraries() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn what_is_fetched_runs_with_the_images_own_libraries() {
+    let registry = TestRegistry::start();
     let pushed = image::sound().push(&registry.address, "v2.10.0").await;
     let sandbox = Sandbox::new();
     let seen = Mutex::new(Vec::new());
@@ -63,11 +60,8 @@ async fn what_is_fetched_runs_with_the_images_own_libraries() {
     assert_eq!(seen.last(), Some(&Progress::Unpacking));
 }
 
-#[tokio::test]
-async fn of_several_architectures_this_machines_is_taken() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn of_several_architectures_this_machines_is_taken() {
+    let registry = TestRegistry::start();
     let address = &registry.address;
     let right = image::sound().push(address, "right").await;
     let wrong = Image::new(vec![Layer::new()], other_architecture())
@@ -101,11 +95,8 @@ async fn of_several_architectures_this_machines_is_taken() {
     assert!(run(&sandbox.fetch(&by_digest, "127.0.0.1:1").await.unwrap()).starts_with("answer 42"));
 }
 
-#[tokio::test]
-async fn a_cut_connection_is_resumed_where_it_was_cut() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn a_cut_connection_is_resumed_where_it_was_cut() {
+    let registry = TestRegistry::start();
     let pushed = image::sound().push(&registry.address, "v2.10.0").await;
     let largest = std::fs::metadata(registry.blob_file(&pushed.layers[0]))
         .unwrap()
@@ -142,11 +133,8 @@ async fn a_cut_connection_is_resumed_where_it_was_cut() {
     );
 }
 
-#[tokio::test]
-async fn whiteouts_of_upper_layers_hide_lower_files() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn whiteouts_of_upper_layers_hide_lower_files() {
+    let registry = TestRegistry::start();
     let folder = image::library_folder();
     let junk = b"not a program";
     let layers = vec![
@@ -191,11 +179,8 @@ async fn whiteouts_of_upper_layers_hide_lower_files() {
     }
 }
 
-#[tokio::test]
-async fn links_inside_the_image_are_followed() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn links_inside_the_image_are_followed() {
+    let registry = TestRegistry::start();
     let layers = vec![
         image::base_layer(),
         image::library_layer(),
@@ -214,11 +199,8 @@ async fn links_inside_the_image_are_followed() {
     assert!(run(&fetched).starts_with("answer 42"));
 }
 
-#[tokio::test]
-async fn a_tag_is_asked_again_and_answered_from_the_cache_only_when_nobody_answers() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn a_tag_is_asked_again_and_answered_from_the_cache_only_when_nobody_answers() {
+    let registry = TestRegistry::start();
     let address = registry.address.clone();
     let first = image::sound().push(&address, "v2.10.0").await;
     let sandbox = Sandbox::new();
@@ -252,11 +234,8 @@ async fn a_tag_is_asked_again_and_answered_from_the_cache_only_when_nobody_answe
     assert!(elsewhere.is_unreachable());
 }
 
-#[tokio::test]
-async fn two_fetches_at_once_download_once() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn two_fetches_at_once_download_once() {
+    let registry = TestRegistry::start();
     let pushed = image::sound().push(&registry.address, "v2.10.0").await;
     let proxy = Proxy::cutting_after(&registry.address, usize::MAX).await;
     let sandbox = Sandbox::new();
@@ -275,11 +254,8 @@ async fn two_fetches_at_once_download_once() {
     }
 }
 
-#[tokio::test]
-async fn what_a_killed_fetch_left_is_cleared_and_a_damaged_entry_replaced() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn what_a_killed_fetch_left_is_cleared_and_a_damaged_entry_replaced() {
+    let registry = TestRegistry::start();
     image::sound().push(&registry.address, "v2.10.0").await;
     let sandbox = Sandbox::new();
     let left = sandbox.cache().join(".partial-left");
@@ -296,11 +272,8 @@ async fn what_a_killed_fetch_left_is_cleared_and_a_damaged_entry_replaced() {
     assert!(run(&fetched).starts_with("answer 42"));
 }
 
-#[tokio::test]
-async fn an_interrupted_fetch_leaves_nothing() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn an_interrupted_fetch_leaves_nothing() {
+    let registry = TestRegistry::start();
     image::sound().push(&registry.address, "v2.10.0").await;
     let sandbox = Sandbox::new();
     let (started, wait) = tokio::sync::oneshot::channel();

@@ -33,11 +33,8 @@ fn assert_says(error: &ImageError, expected: &str) {
     assert!(error.to_string().contains(expected), "{error}");
 }
 
-#[tokio::test]
-async fn other_machines_images() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn other_machines_images() {
+    let registry = TestRegistry::start();
     let address = &registry.address;
     let other = other_architecture();
     let single = Image::new(vec![image::scheduler_layer()], other)
@@ -77,11 +74,8 @@ async fn other_machines_images() {
     assert_says(&refused("image:liar", address).await, "another machine");
 }
 
-#[tokio::test]
-async fn blobs_and_manifests_that_were_tampered_with() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn blobs_and_manifests_that_were_tampered_with() {
+    let registry = TestRegistry::start();
     let address = &registry.address;
     let pushed = image::sound().push(address, "v2.10.0").await;
     let flip = |digest: &str| {
@@ -120,11 +114,8 @@ async fn blobs_and_manifests_that_were_tampered_with() {
     ));
 }
 
-#[tokio::test]
-async fn a_layer_that_decompresses_to_something_else() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn a_layer_that_decompresses_to_something_else() {
+    let registry = TestRegistry::start();
     let config = json!({"architecture": architecture(), "os": "linux",
         "rootfs": {"type": "layers", "diff_ids": [digest(b"what was promised")]}});
     Image::with_config(&config, vec![gzip(&[0; 1024])])
@@ -143,11 +134,8 @@ async fn a_layer_that_decompresses_to_something_else() {
     );
 }
 
-#[tokio::test]
-async fn images_that_are_not_there_or_not_whole() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn images_that_are_not_there_or_not_whole() {
+    let registry = TestRegistry::start();
     let address = &registry.address;
     let pushed = image::sound().push(address, "v2.10.0").await;
     assert!(matches!(
@@ -191,11 +179,8 @@ async fn images_that_are_not_there_or_not_whole() {
     );
 }
 
-#[tokio::test]
-async fn hostile_layers() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn hostile_layers() {
+    let registry = TestRegistry::start();
     let address = &registry.address;
     let up = "../../../../../../../..";
     let marker = format!("headroom-hostile-{}", std::process::id());
@@ -249,11 +234,8 @@ async fn hostile_layers() {
     );
 }
 
-#[tokio::test]
-async fn layers_of_absurd_size() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn layers_of_absurd_size() {
+    let registry = TestRegistry::start();
     let address = &registry.address;
     let mut header = tar::Header::new_gnu();
     header.set_path("k8s-vgpu/bin/scheduler").unwrap();
@@ -298,11 +280,8 @@ async fn layers_of_absurd_size() {
     );
 }
 
-#[tokio::test]
-async fn connections_that_are_always_cut() {
-    let Some(registry) = TestRegistry::start() else {
-        return;
-    };
+pub async fn connections_that_are_always_cut() {
+    let registry = TestRegistry::start();
     let pushed = image::sound().push(&registry.address, "v2.10.0").await;
     // Enough for manifest and configuration; then the store loses its largest part, so that no try gets further.
     let path = registry.blob_file(&pushed.layers[0]);
@@ -318,8 +297,7 @@ async fn connections_that_are_always_cut() {
     assert!(refused("image", &proxy.address).await.is_unreachable());
 }
 
-#[tokio::test]
-async fn nobody_answers() {
+pub async fn nobody_answers() {
     let short = |address: &str| {
         let registry: Registry = address.parse().unwrap();
         registry.with_timeouts(Duration::from_millis(300), Duration::from_millis(600))

@@ -1,6 +1,6 @@
 //! Distribution's registry: built once, started per test on a port of its own choosing.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -16,35 +16,21 @@ pub struct TestRegistry {
 }
 
 impl TestRegistry {
-    /// Starts an empty registry; none, and a line that says so, where it cannot be built.
-    pub fn start() -> Option<Self> {
+    /// Starts an empty registry.
+    pub fn start() -> Self {
         Self::start_with("")
     }
 
     /// Starts one that speaks TLS only, with this certificate and key.
-    pub fn start_tls(certificate: &Path, key: &Path) -> Option<Self> {
+    pub fn start_tls(certificate: &Path, key: &Path) -> Self {
         let (certificate, key) = (certificate.display(), key.display());
         Self::start_with(&format!(
             ", tls: {{certificate: {certificate}, key: {key}}}"
         ))
     }
 
-    fn start_with(http_settings: &str) -> Option<Self> {
-        let program = match built() {
-            Ok(program) => program,
-            Err(why) => {
-                // Not through the macros, whose output the test runner keeps to itself.
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "skipped: no registry to test against: {why}"
-                );
-                assert!(
-                    std::env::var_os("CI").is_none(),
-                    "in CI nothing is skipped: {why}"
-                );
-                return None;
-            }
-        };
+    fn start_with(http_settings: &str) -> Self {
+        let program = built().unwrap_or_else(|why| panic!("no registry to test against: {why}"));
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("config.yml");
         let data = folder.path().join("data");
@@ -79,11 +65,11 @@ impl TestRegistry {
         };
         // Read on, or the registry would stop at a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Some(Self {
+        Self {
             process,
             folder,
             address,
-        })
+        }
     }
 
     /// The file that holds a blob.
@@ -104,7 +90,8 @@ impl Drop for TestRegistry {
     }
 }
 
-fn built() -> Result<&'static Path, String> {
+/// The program, or why it cannot be built here.
+pub fn built() -> Result<&'static Path, String> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     BUILT.get_or_init(build).as_deref().map_err(Clone::clone)
 }

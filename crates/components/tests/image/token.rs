@@ -66,8 +66,7 @@ async fn blob(State(hub): State<Arc<Hub>>, request: Request) -> Response {
     }
 }
 
-#[tokio::test]
-async fn anonymous_tokens_and_redirected_blobs_as_docker_hub_has_them() {
+pub async fn anonymous_tokens_and_redirected_blobs_as_docker_hub_has_them() {
     let bind = || async { TcpListener::bind("127.0.0.1:0").await.unwrap() };
     let (front, tokens, store) = (bind().await, bind().await, bind().await);
     let url = |l: &TcpListener| format!("http://{}", l.local_addr().unwrap());

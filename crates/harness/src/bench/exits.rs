@@ -42,16 +42,12 @@ pub fn causes(exits: &[Exit]) -> BTreeMap<String, BTreeMap<String, u32>> {
 
 /// The disturbances of substrate components that died. They stay dead, and from then on the run measures another system.
 pub fn lost_substrate(exits: &[Exit]) -> Option<Disturbance> {
-    let mut dead = exits
-        .iter()
-        .filter(|e| e.cause != Cause::Stopped && !supervised(e));
-    dead.next().map(|exit| Disturbance {
+    let is_lost = |e: &&Exit| e.cause != Cause::Stopped && !supervised(e);
+    let exit = exits.iter().find(is_lost)?;
+    let (component, how) = (&exit.component, exit.how());
+    Some(Disturbance {
         kind: cut::COMPONENT_LOST.into(),
-        detail: format!(
-            "{} {} and was not started again",
-            exit.component,
-            exit.how()
-        ),
+        detail: format!("{component} {how} and was not started again"),
         remedy: "see its log under the run's logs/, and run again".into(),
     })
 }

@@ -19,7 +19,6 @@ pub struct Mark {
 
 impl Mark {
     /// CPU time up to now; `None` if the kernel does not tell.
-    #[must_use]
     pub fn now(components: &[(String, i32)]) -> Option<Self> {
         let pids = components.iter().map(|(_, pid)| pid.unsigned_abs());
         let own = pids.chain([std::process::id()]).filter_map(process::usage);
@@ -31,7 +30,6 @@ impl Mark {
     }
 
     /// The disturbance, if other programs have used too much since then.
-    #[must_use]
     pub fn disturbance(self, now: Self) -> Option<Disturbance> {
         let wall = now.at.duration_since(self.at).as_secs_f64();
         let machine = now.machine_secs - self.machine_secs;

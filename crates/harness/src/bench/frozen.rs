@@ -11,7 +11,6 @@ const MARGIN_SECS: f64 = 2.0;
 
 /// A disturbance for each component that was seen paused outside of `stalls`. `stopped` has an entry for each sample, taken
 /// once a second, that found a component paused: the component, and the second of the run.
-#[must_use]
 pub fn disturbances(stopped: &[(String, f64)], stalls: &[Stall]) -> Vec<Disturbance> {
     let asked_for = |component: &str, at: f64| {
         component == Component::Etcd.name()

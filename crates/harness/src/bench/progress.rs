@@ -26,7 +26,6 @@ pub struct Progress {
 
 impl Progress {
     /// Opens the view of a run that should take `expected_secs`.
-    #[must_use]
     pub fn new(plan: &Plan, expected_secs: f64) -> Self {
         let total = |team: &TenantPlan| team.groups().map(|g| g.count).sum();
         let totals: Vec<u32> = plan.tenants.iter().map(total).collect();

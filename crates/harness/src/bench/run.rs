@@ -145,10 +145,8 @@ pub async fn run(
         None
     };
     if storage.is_none() && evidence.has(EvidenceSource::EtcdMetrics) {
-        evidence.lack(
-            EvidenceSource::EtcdMetrics,
-            "etcd did not answer at two moments",
-        );
+        let why = "etcd did not answer at two moments";
+        evidence.lack(EvidenceSource::EtcdMetrics, why);
     }
 
     let facts = metrics::RunFacts {
@@ -164,22 +162,11 @@ pub async fn run(
         client_limits: info.client_limits.clone(),
         disturbed,
     };
-    let mut summary = metrics::conclude(
-        job.plan,
-        &clock,
-        &mut observation,
-        audit.as_ref(),
-        &writer,
-        facts,
-    );
-    judge::stalls(&mut summary, &stalls, &lines, &observation.records);
-    clearer::judge(
-        job.plan,
-        &observation.records,
-        &writer,
-        &clock,
-        &mut summary,
-    );
+    let (seen, heard) = (&mut observation, audit.as_ref());
+    let mut summary = metrics::conclude(job.plan, &clock, seen, heard, &writer, facts);
+    let records = &observation.records;
+    judge::stalls(&mut summary, &stalls, &lines, records);
+    clearer::judge(job.plan, records, &writer, &clock, &mut summary);
     let source = Source {
         summary: &summary,
         records: &observation.records,
@@ -241,10 +228,8 @@ async fn leave(cluster: Cluster, keep: bool) -> anyhow::Result<Vec<Exit>> {
         let exits = cluster.exits();
         let (id, kubeconfig) = (cluster.id().to_owned(), cluster.kubeconfig());
         cluster.keep()?;
-        errln!(
-            "cluster {id} is left up: export KUBECONFIG={}",
-            kubeconfig.display()
-        );
+        let path = kubeconfig.display();
+        errln!("cluster {id} is left up: export KUBECONFIG={path}");
         Ok(exits)
     } else {
         Ok(cluster.tear_down().await)
@@ -313,12 +298,8 @@ async fn observe(
     let before = Mark::now(&cluster.components());
 
     let sampled = Sampled::default();
-    let sampling = storage::sample(
-        cluster.etcd()?,
-        clock.clone(),
-        writer.clone(),
-        sampled.clone(),
-    );
+    let (etcd, samples) = (cluster.etcd()?, sampled.clone());
+    let sampling = storage::sample(etcd, clock.clone(), writer.clone(), samples);
     let mut stalls = Vec::new();
     let beside = async {
         tokio::join!(sampling, inject(&plan.stalls, cluster, clock, &mut stalls));
@@ -361,11 +342,8 @@ async fn observe(
 }
 
 fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Result<RunInfo> {
-    let clearer = job
-        .plan
-        .clearer
-        .as_ref()
-        .map(|_| EvidenceSource::ClearerLog);
+    let clearer = job.plan.clearer.as_ref();
+    let clearer = clearer.map(|_| EvidenceSource::ClearerLog);
     Ok(RunInfo {
         schema: SCHEMA,
         headroom: env!("CARGO_PKG_VERSION").into(),

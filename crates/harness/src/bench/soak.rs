@@ -20,7 +20,6 @@ pub struct Log {
 
 impl Log {
     /// The log of a session that goes on for so long.
-    #[must_use]
     pub fn new(asked_secs: f64) -> Self {
         Self {
             asked_secs,
@@ -30,7 +29,6 @@ impl Log {
     }
 
     /// How long the session goes on, seconds.
-    #[must_use]
     pub fn asked_secs(&self) -> f64 {
         self.asked_secs
     }
@@ -54,13 +52,11 @@ impl Log {
     }
 
     /// Every restart so far.
-    #[must_use]
     pub fn rows(&self) -> &[RestartRow] {
         &self.rows
     }
 
     /// The summary, `took_secs` after the session's start.
-    #[must_use]
     pub fn sum(&self, took_secs: f64) -> Soak {
         let observed_secs = self.observed.iter().fold(0.0, |sum, (a, b)| sum + (b - a));
         let mut soak = Soak {

@@ -37,7 +37,6 @@ pub struct Turns<'a> {
 
 impl<'a> Turns<'a> {
     /// The runs of these arms: each as often as its plan says, or over and over if the first plan has a time to soak.
-    #[must_use]
     pub fn new(plans: &'a [Plan]) -> Self {
         Self {
             plans,
@@ -51,7 +50,6 @@ impl<'a> Turns<'a> {
     }
 
     /// The same without runs that were done before, by arm and repeat.
-    #[must_use]
     pub fn without<'d>(mut self, done: impl IntoIterator<Item = (&'d str, u32)>) -> Self {
         let place = |arm: &str| self.plans.iter().position(|plan| plan.arm == arm);
         let done = done.into_iter();
@@ -62,7 +60,6 @@ impl<'a> Turns<'a> {
     }
 
     /// How many runs there are if none fails; `None` in a soak session.
-    #[must_use]
     pub fn count(&self) -> Option<u32> {
         let all = || {
             let each = (0..).zip(self.plans);

@@ -12,7 +12,6 @@ use plan::{Component, HamiPlan, Programs};
 
 impl Cluster {
     /// Port of the loopback interface at which the cluster's extender answers.
-    #[must_use]
     pub fn extender_port(&self) -> u16 {
         self.ports.hami
     }
@@ -30,14 +29,8 @@ impl Cluster {
         log: &str,
     ) -> Result<(), ClusterError> {
         self.stop_extender().await;
-        let mut program = system::hami(
-            programs,
-            plan,
-            false,
-            self.ports,
-            self.state.dir(),
-            &self.logs,
-        )?;
+        let dir = self.state.dir();
+        let mut program = system::hami(programs, plan, false, self.ports, dir, &self.logs)?;
         program.log = self.logs.join(log);
         self.supervisor.run(program);
         let client = local_client(self.ports.hami)?;

@@ -104,16 +104,11 @@ fn program(
     ] {
         write(&cert_dir.join(name), text)?;
     }
+    let local = |port: u16| json!(format!("127.0.0.1:{port}"));
     let mut config = manifest::parse(include_str!("../../../../manifests/kueue.yaml"));
     for (path, value) in [
-        (
-            "health/healthProbeBindAddress",
-            json!(format!("127.0.0.1:{}", ports.health)),
-        ),
-        (
-            "metrics/bindAddress",
-            json!(format!("127.0.0.1:{}", ports.metrics)),
-        ),
+        ("health/healthProbeBindAddress", local(ports.health)),
+        ("metrics/bindAddress", local(ports.metrics)),
         ("webhook/port", json!(ports.webhook)),
         ("webhook/certDir", json!(cert_dir)),
         ("clientConnection/qps", json!(plan.limit.qps)),
@@ -150,23 +145,20 @@ fn resources(unit: QuotaUnit) -> Value {
     };
     // Maps cards to nothing. They cannot be excluded by prefix, since gpumem has the same prefix.
     let no_cards = json!({"input": "nvidia.com/gpu", "strategy": "Replace", "outputs": {}});
-    match unit {
-        QuotaUnit::Cards => json!({
-            "excludeResourcePrefixes": ["nvidia.com/gpumem", "nvidia.com/gpucores"],
-        }),
-        QuotaUnit::Memory => json!({
-            "excludeResourcePrefixes": ["nvidia.com/gpucores"],
-            "transformations": [gpumem(true), no_cards],
-        }),
-        QuotaUnit::MemoryRaw => json!({
-            "excludeResourcePrefixes": ["nvidia.com/gpucores"],
-            "transformations": [gpumem(false), no_cards],
-        }),
-        QuotaUnit::Both => json!({
-            "excludeResourcePrefixes": ["nvidia.com/gpucores"],
-            "transformations": [gpumem(true)],
-        }),
-    }
+    let transformations = match unit {
+        QuotaUnit::Cards => {
+            return json!({
+                "excludeResourcePrefixes": ["nvidia.com/gpumem", "nvidia.com/gpucores"],
+            });
+        }
+        QuotaUnit::Memory => vec![gpumem(true), no_cards],
+        QuotaUnit::MemoryRaw => vec![gpumem(false), no_cards],
+        QuotaUnit::Both => vec![gpumem(true)],
+    };
+    json!({
+        "excludeResourcePrefixes": ["nvidia.com/gpucores"],
+        "transformations": transformations,
+    })
 }
 
 fn secret(certificates: &Certificates) -> Value {
@@ -223,11 +215,11 @@ fn read_crds(manifests: &Path, port: u16, ca: &str) -> Result<Vec<Crd>, ClusterE
             };
             let mut text = fs::read_to_string(file).map_err(ClusterError::file("read", file))?;
             // So named by their generator, and by what takes a release file apart (`components::supplied`).
-            let plural = file
-                .file_stem()
-                .and_then(|stem| stem.to_str()?.split_once('_'))
-                .map(|(_, plural)| plural.to_owned())
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            let (_, plural) = stem
+                .split_once('_')
                 .ok_or_else(|| unexpected("its name is not `<group>_<plural>.yaml`"))?;
+            let plural = plural.to_owned();
             if CONVERTED.contains(&plural.as_str()) {
                 // The generator writes the top-level `spec` on a line of its own.
                 let (head, spec) = text
@@ -272,10 +264,8 @@ fn read_webhooks(manifests: &Path, port: u16, ca: &str) -> Result<Vec<Value>, Cl
             return Err(unexpected("no webhook for Kueue's own objects".into()));
         }
         for webhook in webhooks {
-            let path = webhook["clientConfig"]["service"]["path"]
-                .as_str()
-                .unwrap_or_default();
-            webhook["clientConfig"] = client_config(port, path, ca);
+            let path = webhook["clientConfig"]["service"]["path"].as_str();
+            webhook["clientConfig"] = client_config(port, path.unwrap_or_default(), ca);
         }
     }
     Ok(documents)
@@ -314,11 +304,9 @@ async fn post(
             what: format!("request to {path}"),
             detail: e.to_string(),
         })?;
-    client
-        .request_text(request)
-        .await
-        .map_err(ClusterError::api(format!("create an object at {path}")))?;
-    Ok(())
+    let answer = client.request_text(request).await;
+    let failed = ClusterError::api(format!("create an object at {path}"));
+    answer.map(drop).map_err(failed)
 }
 
 /// Whether Kueue's webhooks answer. A dry run calls the mutating and the validating one for a ClusterQueue.

@@ -108,13 +108,11 @@ impl Cluster {
     ];
 
     /// Name of the cluster, and of its folder.
-    #[must_use]
     pub fn id(&self) -> &str {
         self.state.id()
     }
 
     /// The kubeconfig, with full rights.
-    #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
         substrate::kubeconfig(self.state.dir())
     }
@@ -129,25 +127,21 @@ impl Cluster {
     }
 
     /// kube-apiserver's audit log: one JSON event a line, written when the request is complete, never rotated.
-    #[must_use]
     pub fn audit_log(&self) -> PathBuf {
         self.logs.join(substrate::AUDIT_LOG)
     }
 
     /// Seconds from the call of [`bring_up`] until Kueue could admit a first Job.
-    #[must_use]
     pub fn bring_up_secs(&self) -> f64 {
         self.bring_up_secs
     }
 
     /// Client limits in force, by component; `None` if a component has no limit.
-    #[must_use]
     pub(crate) fn client_limits(&self) -> &BTreeMap<String, Option<ClientLimit>> {
         &self.limits
     }
 
     /// Components that run now with their process ids, including the substrate.
-    #[must_use]
     pub(crate) fn components(&self) -> Vec<(String, i32)> {
         self.supervisor.components()
     }
@@ -158,7 +152,6 @@ impl Cluster {
     }
 
     /// Pauses a component's process until the answer is dropped; `None` if it does not run.
-    #[must_use]
     pub(crate) fn pause(&self, component: Component) -> Option<Paused> {
         let mut running = self.components().into_iter();
         let found = running.find(|(name, _)| name == component.name());
@@ -176,7 +169,6 @@ impl Cluster {
 
     /// Every exit of a component so far. [`Cluster::tear_down`] adds one with cause `stopped`, CPU time and peak memory for
     /// each component that runs.
-    #[must_use]
     pub fn exits(&self) -> Vec<Exit> {
         self.supervisor.exits()
     }

@@ -57,10 +57,8 @@ pub(super) fn owned(dir: &Path) -> BTreeMap<i32, String> {
 fn program_name(pid: i32) -> String {
     let cmdline = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let first = cmdline.split(|&b| b == 0).next().unwrap_or_default();
-    Path::new(OsStr::from_bytes(first))
-        .file_name()
-        .map(|n| n.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    let name = Path::new(OsStr::from_bytes(first)).file_name();
+    name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Ends every process of the cluster in `dir`: SIGTERM, a moment of grace, SIGKILL. Returns when none is left.

@@ -13,7 +13,6 @@ pub struct Member<'a> {
 }
 
 /// The Jobs of round `number` of the stage called `stage`, in submission order.
-#[must_use]
 pub fn members<'a>(stage: &str, number: u32, round: &'a Round) -> Vec<Member<'a>> {
     let mut order: Vec<&Group> = Vec::new();
     if round.interleave {

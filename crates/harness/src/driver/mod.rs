@@ -28,7 +28,6 @@ pub struct Driver {
 
 impl Driver {
     /// A driver that submits with `client` and announces to `observer`. With a `data_plane` it adds the annotations for it.
-    #[must_use]
     pub fn new(
         client: Client,
         clock: Clock,

@@ -99,9 +99,8 @@ pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(parent.unwrap_or(Path::new(".")))? {
         let file = entry?.path();
-        let rotated = file
-            .file_stem()
-            .is_some_and(|s| s.to_string_lossy().starts_with(&prefix));
+        let stem = file.file_stem().unwrap_or_default();
+        let rotated = stem.to_string_lossy().starts_with(&prefix);
         if rotated && file.extension() == path.extension() {
             all.push(file);
         }
@@ -178,20 +177,16 @@ impl Tally<'_> {
         }
         let answered = matches!(&*event.stage, "ResponseComplete" | "Panic");
         let code = event.response_status.as_ref().map_or(0, |s| s.code);
-        let bound = answered
-            && event.verb == "create"
-            && (200..300).contains(&code)
-            && event
-                .object_ref
-                .as_ref()
-                .is_some_and(|o| o.resource == "pods" && o.subresource == "binding");
-        if let (true, Some(object)) = (bound, &event.object_ref) {
-            self.bindings.push(Binding {
-                namespace: object.namespace.clone().into_owned(),
-                pod: object.name.clone().into_owned(),
-                at_secs,
-            });
-        }
+        let object = event.object_ref.as_ref();
+        let binding = object.filter(|o| o.resource == "pods" && o.subresource == "binding");
+        let succeeded = answered && event.verb == "create" && (200..300).contains(&code);
+        let bound = binding.filter(|_| succeeded).map(|object| Binding {
+            namespace: object.namespace.clone().into_owned(),
+            pod: object.name.clone().into_owned(),
+            at_secs,
+        });
+        let binds = bound.is_some();
+        self.bindings.extend(bound);
         // Binds of background Jobs before the clock's zero are kept above. Calls are counted from the zero.
         if at_secs < 0.0 {
             return;
@@ -208,7 +203,7 @@ impl Tally<'_> {
             ("watch", "ResponseStarted") => count(&mut calls.watches, component, what),
             ("watch", "ResponseComplete") => count(&mut self.watches_closed, component, what),
             _ if answered => {
-                calls.bound_pods += u64::from(bound);
+                calls.bound_pods += u64::from(binds);
                 if code >= 400 {
                     count(&mut calls.refused, component, format!("{what} {code}"));
                 }
@@ -232,14 +227,11 @@ impl Tally<'_> {
         if calls.bound_pods > 0 {
             let pods = calls.bound_pods as f64;
             let per_pod = |n: &u64| *n as f64 / pods;
-            calls.per_bound_pod = calls
-                .total
-                .iter()
-                .map(|(component, whats)| {
-                    let whats = whats.iter().map(|(what, n)| (what.clone(), per_pod(n)));
-                    (component.clone(), whats.collect())
-                })
-                .collect();
+            let of = calls.total.iter().map(|(component, whats)| {
+                let whats = whats.iter().map(|(what, n)| (what.clone(), per_pod(n)));
+                (component.clone(), whats.collect())
+            });
+            calls.per_bound_pod = of.collect();
         }
         let (unmatched, lags) = stamp(&self.bindings, records);
         self.metrics.unmatched_bindings = unmatched;
@@ -287,11 +279,8 @@ fn stamp(bindings: &[Binding], records: &mut [Record]) -> (u32, Vec<f64>) {
             continue;
         }
         let key = (binding.namespace.clone(), binding.pod.clone());
-        let found = by_pod
-            .get(&key)
-            .copied()
-            .or_else(|| unseen(binding, records));
-        let Some((r, a)) = found else {
+        let found = by_pod.get(&key).copied();
+        let Some((r, a)) = found.or_else(|| unseen(binding, records)) else {
             unmatched += 1;
             continue;
         };
@@ -299,36 +288,24 @@ fn stamp(bindings: &[Binding], records: &mut [Record]) -> (u32, Vec<f64>) {
         attempt.pod.get_or_insert_with(|| binding.pod.clone());
         if attempt.bound_audit_secs.is_none() {
             attempt.bound_audit_secs = Some(binding.at_secs);
-            lags.extend(
-                attempt
-                    .bound_secs
-                    .map(|seen| (seen - binding.at_secs) * 1000.0),
-            );
+            let seen = attempt.bound_secs;
+            lags.extend(seen.map(|seen| (seen - binding.at_secs) * 1000.0));
         }
     }
-    let not_in_log = records
-        .iter()
-        .flat_map(|r| &r.attempts)
-        .filter(|a| a.bound_secs.is_some() && a.bound_audit_secs.is_none())
-        .count();
-    (
-        unmatched + u32::try_from(not_in_log).unwrap_or(u32::MAX),
-        lags,
-    )
+    let attempts = records.iter().flat_map(|r| &r.attempts);
+    let not_in_log = attempts.filter(|a| a.bound_secs.is_some() && a.bound_audit_secs.is_none());
+    unmatched += u32::try_from(not_in_log.count()).unwrap_or(u32::MAX);
+    (unmatched, lags)
 }
 
 /// The attempt of a pod that no watch has seen: the only one that is admitted and without a pod, of the Job whose name the pod
 /// has.
 fn unseen(binding: &Binding, records: &[Record]) -> Option<(usize, usize)> {
     let (job, _) = binding.pod.rsplit_once('-')?;
-    let r = records
-        .iter()
-        .position(|r| r.tenant == binding.namespace && r.name == job)?;
-    let mut without_pod = records[r]
-        .attempts
-        .iter()
-        .enumerate()
-        .filter(|(_, a)| a.pod.is_none());
+    let mut jobs = records.iter();
+    let r = jobs.position(|r| r.tenant == binding.namespace && r.name == job)?;
+    let attempts = records[r].attempts.iter().enumerate();
+    let mut without_pod = attempts.filter(|(_, a)| a.pod.is_none());
     let (a, _) = without_pod.next()?;
     without_pod.next().is_none().then_some((r, a))
 }

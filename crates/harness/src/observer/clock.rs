@@ -48,7 +48,6 @@ struct Line {
 
 impl Clock {
     /// A clock whose zero is now, until [`Clock::start`] moves it.
-    #[must_use]
     pub fn new() -> Self {
         let base = Instant::now();
         let (mono, wall) = read_both(base);
@@ -73,21 +72,18 @@ impl Clock {
     }
 
     /// Seconds since the zero, on the monotonic clock, to the microsecond.
-    #[must_use]
     pub fn now_secs(&self) -> f64 {
         let now = self.0.base.elapsed().as_secs_f64();
         whole_micros(now - self.line().zero)
     }
 
     /// The instant `secs` after the zero, for deadlines. For a time before the clock was made, the instant of its making.
-    #[must_use]
     pub fn instant_at(&self, secs: f64) -> Instant {
         let since_base = Duration::try_from_secs_f64(self.line().zero + secs).unwrap_or_default();
         self.0.base + since_base
     }
 
     /// Converts a wall-clock time of this host to seconds since the zero, by the offset at that time.
-    #[must_use]
     pub fn secs_at(&self, wall: Timestamp) -> f64 {
         let wall = unix_secs(wall);
         let line = self.line();
@@ -99,7 +95,6 @@ impl Clock {
     }
 
     /// Wall-clock time of the zero.
-    #[must_use]
     pub fn zero_wall(&self) -> Timestamp {
         let line = self.line();
         let later = line.offsets.partition_point(|(mono, _)| *mono <= line.zero);
@@ -116,16 +111,13 @@ impl Clock {
     }
 
     /// Steps of the wall clock noticed so far.
-    #[must_use]
     pub fn jumps(&self) -> Vec<ClockJump> {
         let line = self.line();
-        line.jumps
-            .iter()
-            .map(|&(mono, by_secs)| ClockJump {
-                at_secs: mono - line.zero,
-                by_secs,
-            })
-            .collect()
+        let jump = |&(mono, by_secs): &(f64, f64)| ClockJump {
+            at_secs: mono - line.zero,
+            by_secs,
+        };
+        line.jumps.iter().map(jump).collect()
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
@@ -154,7 +146,6 @@ impl Line {
 }
 
 /// Rounds to a microsecond, the resolution of the audit log. More digits would only be noise in the files.
-#[must_use]
 pub(crate) fn whole_micros(secs: f64) -> f64 {
     (secs * 1e6).round() / 1e6
 }

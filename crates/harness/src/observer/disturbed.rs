@@ -10,7 +10,6 @@ use results::summarise::late_submits;
 
 /// Finds the disturbances of an observation. `lost`: there should be an `audit` and is none. `missing_stamps` counts time
 /// stamps that must exist and were not seen.
-#[must_use]
 pub fn disturbances(
     observation: &Observation,
     audit: Option<&AuditFacts>,

@@ -63,7 +63,6 @@ impl TrackedJob {
     }
 
     /// Its record so far. Attempts end as the evidence so far says.
-    #[must_use]
     pub fn record(&self) -> Record {
         let mut record = self.record.clone();
         if self.is_refused() {
@@ -84,13 +83,11 @@ impl TrackedJob {
     }
 
     /// Whether it is done and has succeeded.
-    #[must_use]
     pub fn succeeded(&self) -> bool {
         self.record.outcome == Outcome::Succeeded
     }
 
     /// Attempts lost to preemption or eviction so far.
-    #[must_use]
     pub fn lost_attempts(&self) -> u32 {
         let ends = self.record.attempts.iter().zip(&self.tracks);
         let lost = ends.filter(|(attempt, track)| track.end(attempt).is_eviction());
@@ -98,26 +95,19 @@ impl TrackedJob {
     }
 
     /// The record without the attempts' ends, which is cheap, for the live view.
-    #[must_use]
     pub fn live(&self) -> &Record {
         &self.record
     }
 
     /// Done, failed or refused.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.record.finished_secs.is_some() || self.is_refused()
     }
 
     /// Done, and no attempt is left open.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.is_done()
-            && self
-                .record
-                .attempts
-                .iter()
-                .all(|a| !a.holds_quota() && !a.holds_pod())
+        let mut attempts = self.record.attempts.iter();
+        self.is_done() && attempts.all(|a| !a.holds_quota() && !a.holds_pod())
     }
 
     fn is_refused(&self) -> bool {
@@ -158,8 +148,8 @@ impl TrackedJob {
             }
             if let Some(i) = self.open_admission() {
                 let attempt = &mut self.record.attempts[i];
-                if workload.admitted && attempt.admitted_secs.is_none() {
-                    attempt.admitted_secs = Some(at);
+                if workload.admitted {
+                    attempt.admitted_secs.get_or_insert(at);
                 }
             }
         }
@@ -222,6 +212,11 @@ impl TrackedJob {
         }
     }
 
+    fn attempt_with(&self, pod_uid: &str) -> Option<usize> {
+        let mut attempts = self.record.attempts.iter();
+        attempts.rposition(|a| a.pod_uid.as_deref() == Some(pod_uid))
+    }
+
     fn open(&mut self) {
         self.record.attempts.push(Attempt::default());
         self.tracks.push(Track::default());
@@ -239,23 +234,21 @@ impl TrackedJob {
             attempt.cards.clone_from(&pod.cards);
         }
         let ended = matches!(pod.phase, PodPhase::Succeeded | PodPhase::Failed);
-        if attempt.running_secs.is_none()
-            && (pod.phase == PodPhase::Running || pod.phase == PodPhase::Succeeded)
-        {
-            attempt.running_secs = Some(at);
+        if matches!(pod.phase, PodPhase::Running | PodPhase::Succeeded) {
+            attempt.running_secs.get_or_insert(at);
         }
         // Without a data plane it is useful as soon as it runs, and its end is the moment when it was told to stop.
         if self.record.data_plane.is_some() {
             let useful = pod.phase == PodPhase::Running && pod.ready;
-            if attempt.useful_secs.is_none() && (useful || pod.phase == PodPhase::Succeeded) {
-                attempt.useful_secs = Some(at);
+            if useful || pod.phase == PodPhase::Succeeded {
+                attempt.useful_secs.get_or_insert(at);
             }
-            if attempt.told_secs.is_none() && pod.deleted && !ended {
-                attempt.told_secs = Some(at);
+            if pod.deleted && !ended {
+                attempt.told_secs.get_or_insert(at);
             }
         }
-        if attempt.ended_secs.is_none() && ended {
-            attempt.ended_secs = Some(at);
+        if ended {
+            attempt.ended_secs.get_or_insert(at);
         }
         if track.last_phase != PodPhase::Succeeded {
             track.last_phase = pod.phase;
@@ -272,12 +265,7 @@ impl TrackedJob {
 
     /// The attempt that a pod belongs to, opened if the pod is new.
     fn attempt_of(&mut self, pod: &PodView, at: f64, relisting: bool) -> usize {
-        let known = self
-            .record
-            .attempts
-            .iter()
-            .rposition(|a| a.pod_uid.as_deref() == Some(&pod.uid));
-        if let Some(i) = known {
+        if let Some(i) = self.attempt_with(&pod.uid) {
             return i;
         }
         let i = self.admission_for(pod, relisting).unwrap_or_else(|| {
@@ -308,16 +296,8 @@ impl TrackedJob {
     }
 
     pub(super) fn pod_gone(&mut self, uid: &str, at: f64) {
-        let found = self
-            .record
-            .attempts
-            .iter()
-            .rposition(|a| a.pod_uid.as_deref() == Some(uid));
-        if let Some(i) = found {
-            let attempt = &mut self.record.attempts[i];
-            if attempt.ended_secs.is_none() {
-                attempt.ended_secs = Some(at);
-            }
+        if let Some(i) = self.attempt_with(uid) {
+            self.record.attempts[i].ended_secs.get_or_insert(at);
         }
         if self.record.via == Via::Pod {
             self.job_gone(at);

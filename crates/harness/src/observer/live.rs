@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::job::TrackedJob;
 use super::state::State;
 use plan::{Plan, TenantPlan};
-use results::run_folder::UsageRow;
+use results::run_folder::{Attempt, UsageRow};
 
 /// A snapshot of all teams.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -63,14 +63,12 @@ pub struct LiveCards {
 }
 
 /// Takes a snapshot at `at_secs`.
-#[must_use]
 pub fn live(plan: &Plan, state: &State, at_secs: f64) -> Live {
-    let tenants = plan
-        .tenants
-        .iter()
-        .map(|tenant| live_tenant(tenant, state))
-        .collect();
-    Live { at_secs, tenants }
+    let tenants = plan.tenants.iter();
+    Live {
+        at_secs,
+        tenants: tenants.map(|tenant| live_tenant(tenant, state)).collect(),
+    }
 }
 
 fn live_tenant(tenant: &TenantPlan, state: &State) -> LiveTenant {
@@ -101,27 +99,19 @@ impl LiveTenant {
     fn count(&mut self, job: &TrackedJob) {
         let record = job.live();
         let cards = record.request.cards;
-        let attempts = &record.attempts;
-        let quota = attempts
-            .iter()
-            .any(|a| a.admitted_secs.is_some() && a.holds_quota());
-        let bound = attempts
-            .iter()
-            .any(|a| a.bound_secs.is_some() && a.holds_pod());
-        let running = attempts
-            .iter()
-            .any(|a| a.running_secs.is_some() && a.holds_pod());
+        let any = |is: fn(&Attempt) -> bool| record.attempts.iter().any(is);
+        let quota = any(|a| a.admitted_secs.is_some() && a.holds_quota());
+        let bound = any(|a| a.bound_secs.is_some() && a.holds_pod());
+        let running = any(|a| a.running_secs.is_some() && a.holds_pod());
         let add = |to: &mut u32, when: bool| *to += if when { cards } else { 0 };
         add(&mut self.cards.admitted, quota);
         add(&mut self.cards.bound, bound);
         add(&mut self.cards.running, running);
         self.lost_attempts += job.lost_attempts();
-        let state = if job.is_done() {
-            if job.succeeded() {
-                &mut self.done
-            } else {
-                &mut self.failed
-            }
+        let state = if job.is_done() && job.succeeded() {
+            &mut self.done
+        } else if job.is_done() {
+            &mut self.failed
         } else if running {
             &mut self.running
         } else if bound {
@@ -136,7 +126,6 @@ impl LiveTenant {
     }
 
     /// The team's line of the usage series.
-    #[must_use]
     pub fn usage(&self, secs: f64, borrowed_cards: f64, lent_cards: f64) -> UsageRow {
         UsageRow {
             secs,

@@ -46,7 +46,6 @@ pub struct RunFacts {
 /// `audit` is the outcome of [`super::audit::join`] on the observation's records; `None`: the run has no audit log, by
 /// `facts.evidence` or because it was lost. What is absent by design disturbs nothing and has no value. What
 /// file that cannot be written disturbs the run, but does not end it.
-#[must_use]
 pub fn conclude(
     plan: &Plan,
     clock: &Clock,
@@ -66,7 +65,6 @@ pub fn conclude(
 }
 
 /// Computes a run's metrics from complete records. Most callers want [`conclude`].
-#[must_use]
 pub fn summarise(
     plan: &Plan,
     observation: &Observation,

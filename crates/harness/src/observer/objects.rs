@@ -64,9 +64,8 @@ struct SlimStatus {
 
 impl SlimStatus {
     fn when_true(&self, kind: &str) -> Option<&Condition> {
-        self.conditions
-            .iter()
-            .find(|c| c.kind == kind && c.status == "True")
+        let mut all = self.conditions.iter();
+        all.find(|c| c.kind == kind && c.status == "True")
     }
 }
 
@@ -276,21 +275,18 @@ impl From<Slim> for JobView {
 impl From<Slim> for WorkloadView {
     fn from(Slim(wire): Slim) -> Self {
         let status = &wire.status;
+        let mut owners = wire.metadata.owner_references.into_iter();
         Self {
             reserved_since: status
                 .when_true("QuotaReserved")
-                .map(|c| c.last_transition_time.map_or(0, jiff::Timestamp::as_second)),
+                .map(|c| c.last_transition_time.map_or(0, Timestamp::as_second)),
             admitted: status.when_true("Admitted").is_some(),
             evicted: status.when_true("Evicted").map(|c| c.reason.clone()),
             finished: status.when_true("Finished").is_some(),
             namespace: wire.metadata.namespace.unwrap_or_default(),
-            job: wire
-                .metadata
-                .owner_references
-                .into_iter()
+            job: owners
                 .find(|owner| owner.kind == "Job")
-                .map(|owner| owner.name)
-                .unwrap_or_default(),
+                .map_or_else(String::new, |owner| owner.name),
             uid: wire.metadata.uid.unwrap_or_default(),
         }
     }
@@ -298,12 +294,11 @@ impl From<Slim> for WorkloadView {
 
 impl From<Slim> for PodView {
     fn from(Slim(mut wire): Slim) -> Self {
+        let created = wire.metadata.creation_timestamp;
+        let given = wire.metadata.annotations.get(CARDS_ANNOTATION);
         Self {
             job: wire.metadata.labels.remove(NAME_LABEL).unwrap_or_default(),
-            created_at: wire
-                .metadata
-                .creation_timestamp
-                .map_or(0, jiff::Timestamp::as_second),
+            created_at: created.map_or(0, Timestamp::as_second),
             phase: match wire.status.phase.as_str() {
                 "Running" => PodPhase::Running,
                 "Succeeded" => PodPhase::Succeeded,
@@ -313,12 +308,7 @@ impl From<Slim> for PodView {
             ready: wire.status.when_true("Ready").is_some(),
             deleted: wire.metadata.deletion_timestamp.is_some(),
             disrupted: wire.status.when_true("DisruptionTarget").is_some(),
-            cards: wire
-                .metadata
-                .annotations
-                .get(CARDS_ANNOTATION)
-                .map(|text| cards(text))
-                .unwrap_or_default(),
+            cards: given.map_or_else(Vec::new, |text| cards(text)),
             node: wire.spec.node_name.filter(|name| !name.is_empty()),
             namespace: wire.metadata.namespace.unwrap_or_default(),
             name: wire.metadata.name.unwrap_or_default(),

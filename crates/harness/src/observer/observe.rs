@@ -4,13 +4,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::Stream;
 use kube::Client;
+use kube::runtime::watcher;
 use tokio::sync::watch as channel;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::clock::{Clock, ClockJump};
 use super::live::{self, Live};
-use super::objects::{JobView, PodView, WorkloadView};
+use super::objects::{JobView, PodView, Watched, WorkloadView};
 use super::state::{Changed, Event, Object, ObjectKind, State, Submission};
 use super::tick::{self, HarnessUse, Pids};
 use super::watch::{self, WatchHealth};
@@ -104,65 +106,27 @@ impl Observer {
             changed,
         });
         let health = Arc::new(WatchHealth::default());
-        let follow = |kind| {
-            let sink = {
-                let shared = shared.clone();
-                move |event, at| shared.apply(event, at)
-            };
-            let (clock, health) = (shared.clock.clone(), health.clone());
-            let task = match kind {
-                ObjectKind::Job => {
-                    let objects = watch::objects::<JobView>(client, true);
-                    tokio::spawn(watch::follow(
-                        objects,
-                        kind,
-                        Object::Job,
-                        clock,
-                        health,
-                        sink,
-                    ))
-                }
-                // Workloads do not have our labels. Their owners tell whose they are.
-                ObjectKind::Workload => {
-                    let objects = watch::objects::<WorkloadView>(client, false);
-                    tokio::spawn(watch::follow(
-                        objects,
-                        kind,
-                        Object::Workload,
-                        clock,
-                        health,
-                        sink,
-                    ))
-                }
-                ObjectKind::Pod => {
-                    let objects = watch::objects::<PodView>(client, true);
-                    tokio::spawn(watch::follow(
-                        objects,
-                        kind,
-                        Object::Pod,
-                        clock,
-                        health,
-                        sink,
-                    ))
-                }
-            };
-            AbortOnDropHandle::new(task)
-        };
-        let kinds = [ObjectKind::Job, ObjectKind::Workload, ObjectKind::Pod];
-        let mut tasks: Vec<_> = kinds.into_iter().map(follow).collect();
+        let jobs = watch::objects::<JobView>(client, true);
+        // Workloads do not have our labels. Their owners tell whose they are.
+        let workloads = watch::objects::<WorkloadView>(client, false);
+        let pods = watch::objects::<PodView>(client, true);
+        let mut tasks = vec![
+            shared.follow(jobs, ObjectKind::Job, Object::Job, &health),
+            shared.follow(workloads, ObjectKind::Workload, Object::Workload, &health),
+            shared.follow(pods, ObjectKind::Pod, Object::Pod, &health),
+        ];
+        let kinds = tasks.len();
         let listed = async {
-            while shared.inner().state.kinds_listed() < kinds.len() {
+            while shared.inner().state.kinds_listed() < kinds {
                 health.listed.notified().await;
             }
         };
         if tokio::time::timeout(FIRST_LIST, listed).await.is_err() {
-            let missing = kinds.len() - shared.inner().state.kinds_listed();
+            let missing = kinds - shared.inner().state.kinds_listed();
             return Err(ObserveError { missing });
         }
-        tasks.push(AbortOnDropHandle::new(tokio::spawn(tick::run(
-            shared.clone(),
-            pids,
-        ))));
+        let ticks = tokio::spawn(tick::run(shared.clone(), pids));
+        tasks.push(AbortOnDropHandle::new(ticks));
         Ok(Self {
             shared,
             health,
@@ -202,7 +166,6 @@ impl Observer {
     }
 
     /// A snapshot for the progress display.
-    #[must_use]
     pub fn live(&self) -> Live {
         let at = self.shared.clock.now_secs();
         live::live(&self.shared.plan, &self.shared.inner().state, at)
@@ -311,6 +274,20 @@ impl Shared {
     pub(crate) fn inner(&self) -> MutexGuard<'_, Inner> {
         // A panic elsewhere must not lose the evidence. Every step leaves the state valid.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn follow<V: Send + 'static>(
+        self: &Arc<Self>,
+        objects: impl Stream<Item = watcher::Result<watcher::Event<Watched<V>>>> + Send + 'static,
+        kind: ObjectKind,
+        wrap: fn(V) -> Object,
+        health: &Arc<WatchHealth>,
+    ) -> AbortOnDropHandle<()> {
+        let this = self.clone();
+        let sink = move |event, at| this.apply(event, at);
+        let (clock, health) = (self.clock.clone(), health.clone());
+        let followed = watch::follow(objects, kind, wrap, clock, health, sink);
+        AbortOnDropHandle::new(tokio::spawn(followed))
     }
 
     fn apply(&self, event: Event, at: f64) {

@@ -48,11 +48,7 @@ impl ObjectKind {
     const COUNT: usize = 3;
 
     fn slot(self) -> usize {
-        match self {
-            Self::Job => 0,
-            Self::Workload => 1,
-            Self::Pod => 2,
-        }
+        self as usize
     }
 }
 
@@ -153,7 +149,8 @@ impl State {
             Event::Gone(object) => {
                 // Its last state may be new, too: a pod may succeed and be deleted at once.
                 let first = self.seen(&object, at);
-                let then = self.gone(object.uid(), at);
+                let (_, uid, ..) = object.identity();
+                let then = self.gone(uid, at);
                 Changed {
                     progress: first.progress || then.progress,
                     settled: first.settled.or(then.settled),
@@ -168,19 +165,16 @@ impl State {
     }
 
     /// How often a list was repeated because its watch was lost.
-    #[must_use]
     pub fn relists(&self) -> u32 {
         self.relists
     }
 
     /// Kinds of objects whose first list is complete.
-    #[must_use]
     pub fn kinds_listed(&self) -> usize {
         self.listed.iter().filter(|listed| **listed).count()
     }
 
     /// The Jobs, in the order they were announced.
-    #[must_use]
     pub fn jobs(&self) -> &[TrackedJob] {
         &self.jobs
     }
@@ -193,7 +187,6 @@ impl State {
     }
 
     /// The records so far.
-    #[must_use]
     pub fn records(&self) -> Vec<Record> {
         self.jobs.iter().map(TrackedJob::record).collect()
     }
@@ -203,16 +196,16 @@ impl State {
     }
 
     fn seen(&mut self, object: &Object, at: f64) -> Changed {
-        let kind = object.kind();
+        let (kind, uid, namespace, name) = object.identity();
         if let Some(listed) = &mut self.listing[kind.slot()] {
-            listed.insert(object.uid().to_owned());
+            listed.insert(uid.to_owned());
         }
-        let Some(e) = self.find(object.namespace(), object.job_name()) else {
+        let Some(e) = self.find(namespace, name) else {
             return Changed::default();
         };
-        if !self.known.contains_key(object.uid()) {
+        if !self.known.contains_key(uid) {
             let known = Known { kind, job: e };
-            self.known.insert(object.uid().to_owned(), known);
+            self.known.insert(uid.to_owned(), known);
         }
         let relisting = self.listing[kind.slot()].is_some();
         let tracked = &mut self.jobs[e];
@@ -246,12 +239,9 @@ impl State {
             self.relists += 1;
         }
         self.listed[slot] = true;
-        let missing: Vec<String> = self
-            .known
-            .iter()
-            .filter(|(uid, known)| known.kind == kind && !listed.contains(*uid))
-            .map(|(uid, _)| uid.clone())
-            .collect();
+        let known = self.known.iter().filter(|(_, known)| known.kind == kind);
+        let uids = known.map(|(uid, _)| uid.clone());
+        let missing: Vec<String> = uids.filter(|uid| !listed.contains(uid)).collect();
         let mut changed = Changed::default();
         for uid in missing {
             changed.progress |= self.gone(&uid, at).progress;
@@ -273,35 +263,12 @@ impl State {
 }
 
 impl Object {
-    fn kind(&self) -> ObjectKind {
+    /// Its kind, its UID, its namespace and the name of its Job.
+    fn identity(&self) -> (ObjectKind, &str, &str, &str) {
         match self {
-            Self::Job(_) => ObjectKind::Job,
-            Self::Workload(_) => ObjectKind::Workload,
-            Self::Pod(_) => ObjectKind::Pod,
-        }
-    }
-
-    fn uid(&self) -> &str {
-        match self {
-            Self::Job(job) => &job.uid,
-            Self::Workload(workload) => &workload.uid,
-            Self::Pod(pod) => &pod.uid,
-        }
-    }
-
-    fn namespace(&self) -> &str {
-        match self {
-            Self::Job(job) => &job.namespace,
-            Self::Workload(workload) => &workload.namespace,
-            Self::Pod(pod) => &pod.namespace,
-        }
-    }
-
-    fn job_name(&self) -> &str {
-        match self {
-            Self::Job(job) => &job.name,
-            Self::Workload(workload) => &workload.job,
-            Self::Pod(pod) => &pod.job,
+            Self::Job(job) => (ObjectKind::Job, &job.uid, &job.namespace, &job.name),
+            Self::Workload(it) => (ObjectKind::Workload, &it.uid, &it.namespace, &it.job),
+            Self::Pod(pod) => (ObjectKind::Pod, &pod.uid, &pod.namespace, &pod.job),
         }
     }
 }

@@ -421,7 +421,7 @@ fn objects_of_others_are_left_alone() {
 /// The kind whose watch an event comes from.
 fn kind_of(event: &Event) -> usize {
     match event {
-        Event::Seen(object) | Event::Gone(object) => object.kind().slot(),
+        Event::Seen(object) | Event::Gone(object) => object.identity().0.slot(),
         Event::ListStarted(kind) | Event::ListDone(kind) => kind.slot(),
     }
 }
@@ -465,8 +465,8 @@ proptest! {
         for (i, (event, at)) in life.iter().enumerate() {
             if kind_of(event) == kind.slot() {
                 match event {
-                    Event::Seen(object) => { live.insert(object.uid().to_owned(), object.clone()); }
-                    Event::Gone(object) => { live.remove(object.uid()); }
+                    Event::Seen(object) => { live.insert(object.identity().1.to_owned(), object.clone()); }
+                    Event::Gone(object) => { live.remove(object.identity().1); }
                     _ => {}
                 }
             }

@@ -24,7 +24,6 @@ pub struct Histogram(Vec<(f64, u64)>);
 
 impl Histogram {
     /// Reads the histogram called `name` from a metrics page; empty if it is missing.
-    #[must_use]
     pub fn read(page: &str, name: &str) -> Self {
         let start = format!("{name}_bucket{{le=\"");
         let bucket = |line: &str| {
@@ -38,7 +37,6 @@ impl Histogram {
     }
 
     /// What was added since `before`.
-    #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let earlier = |bound: f64| {
             let mut of = before.0.iter().filter(|(b, _)| b.total_cmp(&bound).is_eq());
@@ -53,13 +51,11 @@ impl Histogram {
     }
 
     /// How many.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.0.last().map_or(0, |(_, n)| *n)
     }
 
     /// Upper bound of the bucket with the quantile `q`, seconds; infinite beyond the last finite one.
-    #[must_use]
     pub fn quantile(&self, q: f64) -> Option<f64> {
         #[allow(
             clippy::cast_precision_loss, // counts far below 2⁵²
@@ -126,7 +122,6 @@ pub struct Sampled(Arc<Mutex<Option<(Disk, Disk)>>>);
 
 impl Sampled {
     /// The whole observation's metrics; `None` with less than two samples.
-    #[must_use]
     pub fn storage(&self) -> Option<Storage> {
         let ends = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, last) = ends.as_ref()?;

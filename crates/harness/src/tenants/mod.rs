@@ -26,7 +26,6 @@ pub const KUEUE_API: &str = "kueue.x-k8s.io/v1beta2";
 const EVERY_NODE_FLAVOR: &str = "all-nodes";
 
 /// Every object the plan's teams need, in the order in which they must be created.
-#[must_use]
 pub fn objects(plan: &Plan) -> Vec<Value> {
     let mut objects = Vec::new();
     let mut flavors: Vec<&Option<String>> = Vec::new();
@@ -75,10 +74,9 @@ fn flavor(group: Option<&str>) -> Value {
 
 /// Name of the `WorkloadPriorityClass` of a priority.
 fn priority_class_name(value: i32) -> String {
-    if value < 0 {
-        format!("minus-{}", value.unsigned_abs())
-    } else {
-        format!("priority-{value}")
+    match value {
+        ..0 => format!("minus-{}", value.unsigned_abs()),
+        0.. => format!("priority-{value}"),
     }
 }
 

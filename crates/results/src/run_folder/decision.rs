@@ -112,9 +112,9 @@ mod tests {
         let zero = "2026-01-01T00:00:00Z".parse().unwrap();
         assert!((over.secs(zero) - 10.25).abs() < 1e-9);
         let victim = Victim {
-            victim_namespace: "vision".into(),
-            victim_pod: "p".into(),
-            victim_uid: "v1".into(),
+            namespace: "vision".into(),
+            pod: "p".into(),
+            uid: "v1".into(),
             workload: None,
             priority: 0,
             cards: 1.0,

@@ -48,20 +48,21 @@ impl Puller {
                 found: actual,
             },
             OciDistributionError::RegistryError { envelope, .. } => {
-                match envelope.errors.into_iter().next() {
-                    Some(first) => match first.code {
-                        OciErrorCode::ManifestUnknown
-                        | OciErrorCode::NameUnknown
-                        | OciErrorCode::NotFound
-                        | OciErrorCode::BlobUnknown => ImageError::NotFound { registry, image },
-                        OciErrorCode::Unauthorized | OciErrorCode::Denied => ImageError::Denied {
-                            registry,
-                            image,
-                            why: first_line(&first.message),
-                        },
-                        _ => self.says(&first_line(&first.message)),
+                let Some(first) = envelope.errors.first() else {
+                    return self.says("an error without a reason");
+                };
+                let why = first_line(&first.message);
+                match first.code {
+                    OciErrorCode::ManifestUnknown
+                    | OciErrorCode::NameUnknown
+                    | OciErrorCode::NotFound
+                    | OciErrorCode::BlobUnknown => ImageError::NotFound { registry, image },
+                    OciErrorCode::Unauthorized | OciErrorCode::Denied => ImageError::Denied {
+                        registry,
+                        image,
+                        why,
                     },
-                    None => self.says("an error without a reason"),
+                    _ => self.says(&why),
                 }
             }
             OciDistributionError::ServerError { code: 404, .. } => {
@@ -76,7 +77,7 @@ impl Puller {
 }
 
 /// The end of an error's chain of sources, which names the cause rather than the circumstances.
-pub(super) fn lowest_cause(e: &dyn std::error::Error) -> String {
+pub(in crate::image) fn lowest_cause(e: &dyn std::error::Error) -> String {
     let mut lowest = e;
     while let Some(source) = lowest.source() {
         lowest = source;
@@ -86,10 +87,6 @@ pub(super) fn lowest_cause(e: &dyn std::error::Error) -> String {
 
 /// Others' text in one line of bearable length.
 fn first_line(text: &str) -> String {
-    text.lines()
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(200)
-        .collect()
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().take(200).collect()
 }

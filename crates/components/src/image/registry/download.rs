@@ -35,11 +35,10 @@ impl Puller {
                 Attempt::Whole => break,
                 Attempt::Cut(reason) => why = reason,
             }
-            fruitless = if sink.bytes > before {
-                0
-            } else {
-                fruitless + 1
-            };
+            fruitless += 1;
+            if sink.bytes > before {
+                fruitless = 0;
+            }
             if fruitless == MAX_FRUITLESS_TRIES {
                 break;
             }
@@ -75,15 +74,17 @@ impl Puller {
         if sink.bytes == blob.size {
             return Ok(Attempt::Whole);
         }
+        let (from, digest) = (&self.reference, &*blob.digest);
         let answer = self
             .client
-            .pull_blob_stream_partial(&self.reference, &*blob.digest, sink.bytes, None)
-            .await;
-        let mut stream = match answer {
+            .pull_blob_stream_partial(from, digest, sink.bytes, None);
+        let mut stream = match answer.await {
             Ok(BlobResponse::Partial(stream)) => stream,
             Ok(BlobResponse::Full(stream)) => {
                 // The registry knows no ranges.
-                sink.restart().await?;
+                if sink.bytes > 0 {
+                    *sink = Sink::create(sink.path).await?;
+                }
                 stream
             }
             Err(e) => return self.blob_fault(&blob.digest, e),
@@ -139,26 +140,13 @@ struct Sink<'a> {
 
 impl<'a> Sink<'a> {
     async fn create(path: &'a Path) -> Result<Self, ImageError> {
-        let file = tokio::fs::File::create_new(path)
-            .await
-            .map_err(ImageError::io(path))?;
+        let file = tokio::fs::File::create(path).await;
         Ok(Self {
-            file,
+            file: file.map_err(ImageError::io(path))?,
             path,
             hash: Sha256::new(),
             bytes: 0,
         })
-    }
-
-    async fn restart(&mut self) -> Result<(), ImageError> {
-        if self.bytes > 0 {
-            self.file = tokio::fs::File::create(self.path)
-                .await
-                .map_err(ImageError::io(self.path))?;
-            self.hash = Sha256::new();
-            self.bytes = 0;
-        }
-        Ok(())
     }
 
     async fn write(&mut self, bytes: &[u8], blob: &Blob) -> Result<(), ImageError> {
@@ -171,10 +159,8 @@ impl<'a> Sink<'a> {
             });
         }
         self.hash.update(bytes);
-        self.file
-            .write_all(bytes)
-            .await
-            .map_err(ImageError::io(self.path))
+        let written = self.file.write_all(bytes).await;
+        written.map_err(ImageError::io(self.path))
     }
 }
 

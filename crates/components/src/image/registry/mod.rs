@@ -21,10 +21,11 @@ use oci_client::secrets::RegistryAuth;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use answers::lowest_cause;
+pub(super) use answers::lowest_cause;
 
 use super::error::ImageError;
 use super::reference::{ImageRef, Registry, is_digest};
+use crate::pins::hex;
 
 /// Every kind of manifest that is understood.
 const MANIFESTS: [&str; 4] = [
@@ -35,7 +36,7 @@ const MANIFESTS: [&str; 4] = [
 ];
 
 /// Docker builds no image with more layers.
-const MAX_LAYERS: usize = 127;
+const MAX_LAYERS: u64 = 127;
 /// Compressed bytes of one image; those of GPU tools reach a few GB.
 const MAX_IMAGE_BYTES: u64 = 4 << 30;
 /// Bytes of an image's configuration; usual ones have a few thousand.
@@ -105,17 +106,15 @@ impl Puller {
         // The TLS library takes its cryptography from the process; an error means that one was already chosen.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let reference = image.at(registry);
-        let image = image.to_string();
-        let client =
-            Client::try_from(client_config(registry)).map_err(|e| ImageError::Registry {
-                registry: registry.to_string(),
-                image: image.clone(),
-                problem: format!("no HTTP client can be set up: {}", lowest_cause(&e)),
-            })?;
+        let client = Client::try_from(client_config(registry));
         Ok(Self {
-            client,
+            client: client.map_err(|e| ImageError::Registry {
+                registry: registry.to_string(),
+                image: image.to_string(),
+                problem: format!("no HTTP client can be set up: {}", lowest_cause(&e)),
+            })?,
             reference,
-            image,
+            image: image.to_string(),
             registry: registry.clone(),
         })
     }
@@ -134,20 +133,18 @@ impl Puller {
             .map_err(|_| self.unreachable("no answer in time".to_owned()))?
             .map_err(|e| self.explain(e))?;
         let (body, digest) = self.manifest(&self.reference).await?;
-        match self.parse_manifest(&body)? {
-            OciManifest::Image(manifest) => self.resolved(digest.clone(), digest, &manifest),
-            OciManifest::ImageIndex(index) => {
-                let entry = self.choose(&index.manifests)?;
-                let (body, manifest_digest) = self
-                    .manifest(&self.reference.clone_with_digest(entry.digest.clone()))
-                    .await?;
-                match self.parse_manifest(&body)? {
-                    OciManifest::Image(manifest) => {
-                        self.resolved(digest, manifest_digest, &manifest)
-                    }
-                    OciManifest::ImageIndex(_) => Err(self.says("an index inside an index")),
-                }
+        let index = match self.parse_manifest(&body)? {
+            OciManifest::Image(manifest) => {
+                return self.resolved(digest.clone(), digest, &manifest);
             }
+            OciManifest::ImageIndex(index) => index,
+        };
+        let entry = self.choose(&index.manifests)?.digest.clone();
+        let entry = self.reference.clone_with_digest(entry);
+        let (body, manifest_digest) = self.manifest(&entry).await?;
+        match self.parse_manifest(&body)? {
+            OciManifest::Image(manifest) => self.resolved(digest, manifest_digest, &manifest),
+            OciManifest::ImageIndex(_) => Err(self.says("an index inside an index")),
         }
     }
 
@@ -180,34 +177,30 @@ impl Puller {
         entries: &'a [ImageIndexEntry],
     ) -> Result<&'a ImageIndexEntry, ImageError> {
         let platform = |entry: &ImageIndexEntry| {
-            entry
-                .platform
-                .as_ref()
-                .map(|p| format!("{}/{}", p.os, p.architecture))
+            let platform = entry.platform.as_ref();
+            platform.map(|p| format!("{}/{}", p.os, p.architecture))
         };
         let wanted = this_platform();
-        entries
-            .iter()
-            .find(|entry| platform(entry).as_deref() == Some(&*wanted))
-            .ok_or_else(|| {
-                let mut found: Vec<_> = entries
-                    .iter()
-                    .filter_map(platform)
-                    // Build attestations stand in the index as images for an unknown platform.
-                    .filter(|platform| !platform.starts_with("unknown"))
-                    .collect();
-                found.dedup();
-                let found = if found.is_empty() {
-                    "no platform".to_owned()
-                } else {
-                    found.join(", ")
-                };
-                ImageError::WrongPlatform {
-                    image: self.image.clone(),
-                    wanted,
-                    found,
-                }
-            })
+        let is_wanted = |entry: &&ImageIndexEntry| platform(entry).as_ref() == Some(&wanted);
+        if let Some(entry) = entries.iter().find(is_wanted) {
+            return Ok(entry);
+        }
+        let mut found: Vec<_> = entries.iter().filter_map(platform).collect();
+        // Build attestations stand in the index as images for an unknown platform.
+        found.retain(|platform| !platform.starts_with("unknown"));
+        found.dedup();
+        if found.is_empty() {
+            found.push("no platform".to_owned());
+        }
+        Err(self.wrong_platform(found.join(", ")))
+    }
+
+    fn wrong_platform(&self, found: String) -> ImageError {
+        ImageError::WrongPlatform {
+            image: self.image.clone(),
+            wanted: this_platform(),
+            found,
+        }
     }
 
     /// Checks what a manifest says before anything is downloaded.
@@ -217,42 +210,23 @@ impl Puller {
         manifest_digest: String,
         manifest: &OciImageManifest,
     ) -> Result<Resolved, ImageError> {
-        let layers = manifest
-            .layers
-            .iter()
-            .map(|l| self.blob(l))
-            .collect::<Result<Vec<_>, _>>()?;
+        let layers = manifest.layers.iter().map(|layer| self.blob(layer));
+        let layers = layers.collect::<Result<Vec<_>, _>>()?;
         let config = self.blob(&manifest.config)?;
-        let too_large = |what: &str, size: String, limit: String| {
-            Err(ImageError::TooLarge {
-                what: format!("{}, {what}", self.image),
-                size,
-                limit,
-            })
-        };
-        if layers.len() > MAX_LAYERS {
-            return too_large(
-                "number of layers",
-                layers.len().to_string(),
-                MAX_LAYERS.to_string(),
-            );
-        }
-        let total = layers
-            .iter()
-            .fold(0, |sum: u64, layer| sum.saturating_add(layer.size));
-        if total > MAX_IMAGE_BYTES {
-            return too_large(
-                "all layers",
-                format!("{total} bytes"),
-                format!("{MAX_IMAGE_BYTES} bytes"),
-            );
-        }
-        if config.size > MAX_CONFIG_BYTES {
-            return too_large(
-                "configuration",
-                format!("{} bytes", config.size),
-                format!("{MAX_CONFIG_BYTES} bytes"),
-            );
+        let sizes = layers.iter().map(|layer| layer.size);
+        let total = sizes.fold(0, u64::saturating_add);
+        for (what, size, limit, unit) in [
+            ("number of layers", layers.len() as u64, MAX_LAYERS, ""),
+            ("all layers", total, MAX_IMAGE_BYTES, " bytes"),
+            ("configuration", config.size, MAX_CONFIG_BYTES, " bytes"),
+        ] {
+            if size > limit {
+                return Err(ImageError::TooLarge {
+                    what: format!("{}, {what}", self.image),
+                    size: format!("{size}{unit}"),
+                    limit: format!("{limit}{unit}"),
+                });
+            }
         }
         Ok(Resolved {
             digest,
@@ -265,16 +239,11 @@ impl Puller {
     fn blob(&self, descriptor: &OciDescriptor) -> Result<Blob, ImageError> {
         let size = u64::try_from(descriptor.size)
             .map_err(|_| self.says(&format!("a blob of {} bytes", descriptor.size)))?;
-        if !is_digest(&descriptor.digest) {
-            return Err(self.says(&format!(
-                "a digest that is no SHA-256: {}",
-                descriptor.digest
-            )));
+        let digest = descriptor.digest.clone();
+        if !is_digest(&digest) {
+            return Err(self.says(&format!("a digest that is no SHA-256: {digest}")));
         }
-        Ok(Blob {
-            digest: descriptor.digest.clone(),
-            size,
-        })
+        Ok(Blob { digest, size })
     }
 
     /// The image's configuration, downloaded to `path`; refuses one for another platform.
@@ -288,31 +257,17 @@ impl Puller {
         let raw: RawConfig = serde_json::from_slice(&bytes)
             .map_err(|e| self.says(&format!("the image's configuration is not understood: {e}")))?;
         let found = format!("{}/{}", raw.os, raw.architecture);
-        let wanted = this_platform();
-        if found != wanted {
-            return Err(ImageError::WrongPlatform {
-                image: self.image.clone(),
-                wanted,
-                found,
-            });
+        if found != this_platform() {
+            return Err(self.wrong_platform(found));
         }
         let diff_ids = raw.rootfs.diff_ids;
-        if diff_ids.len() != resolved.layers.len() {
-            let problem = format!(
-                "{} layers with {} content digests",
-                resolved.layers.len(),
-                diff_ids.len()
-            );
-            return Err(self.says(&problem));
+        let (of, with) = (resolved.layers.len(), diff_ids.len());
+        if of != with {
+            return Err(self.says(&format!("{of} layers with {with} content digests")));
         }
-        let version = raw
-            .config
-            .and_then(|c| c.labels)
-            .and_then(|mut labels| labels.remove("version"));
-        Ok(Config {
-            version: version.filter(|v| !v.is_empty()),
-            diff_ids,
-        })
+        let mut labels = raw.config.and_then(|it| it.labels).unwrap_or_default();
+        let version = labels.remove("version").filter(|v| !v.is_empty());
+        Ok(Config { version, diff_ids })
     }
 }
 
@@ -328,16 +283,14 @@ fn this_platform() -> String {
 
 fn client_config(registry: &Registry) -> ClientConfig {
     let set = |names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| env::var(name).ok().filter(|value| !value.is_empty()))
+        let mut values = names.iter().flat_map(env::var);
+        values.find(|value| !value.is_empty())
     };
     // The library would find these variables by itself, but would then send loopback through the proxy too.
-    let never_proxied = "localhost,127.0.0.0/8,::1";
-    let no_proxy = match set(&["NO_PROXY", "no_proxy"]) {
-        Some(more) => format!("{never_proxied},{more}"),
-        None => never_proxied.to_owned(),
-    };
+    let mut no_proxy = "localhost,127.0.0.0/8,::1".to_owned();
+    if let Some(more) = set(&["NO_PROXY", "no_proxy"]) {
+        no_proxy += &format!(",{more}");
+    }
     ClientConfig {
         protocol: if registry.plain_http {
             ClientProtocol::Http
@@ -356,16 +309,5 @@ fn client_config(registry: &Registry) -> ClientConfig {
 
 /// The text form of a finished hash.
 pub(super) fn digest_of(hash: Sha256) -> String {
-    format!("sha256:{}", hex(hash))
-}
-
-/// A finished hash in hexadecimal.
-pub(super) fn hex(hash: Sha256) -> String {
-    use std::fmt::Write;
-    hash.finalize()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}"); // writing to a String cannot fail
-            text
-        })
+    format!("sha256:{}", hex(&hash.finalize()))
 }

@@ -49,7 +49,6 @@ pub struct ClusterState {
 
 impl ClusterState {
     /// The cluster and its components, in lines for a terminal.
-    #[must_use]
     pub fn describe(&self) -> String {
         let what = match (self.kept, self.owner_pid) {
             (true, _) => "left running".to_owned(),
@@ -82,10 +81,8 @@ impl StateDir {
         let _guard = lock_root(&root)?;
         let pid = std::process::id();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let id = format!(
-            "{}-{pid}-{serial:03}",
-            jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S")
-        );
+        let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
+        let id = format!("{now}-{pid}-{serial:03}");
         let dir = root.join(&id);
         fs::create_dir(&dir).map_err(ClusterError::file("create", &dir))?;
         let path = dir.join(LOCK);
@@ -129,13 +126,7 @@ impl StateDir {
 
     /// Ends the cluster's processes and empties its folder, for another try.
     pub fn reset(&self) {
-        proc::kill_owned(&self.dir);
-        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
-            if entry.file_name() != LOCK {
-                let path = entry.path();
-                let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
-            }
-        }
+        clear(&self.dir);
     }
 
     /// Marks the cluster as kept and gives up ownership.
@@ -222,11 +213,9 @@ fn inspect(dir: PathBuf) -> ClusterState {
         .is_ok_and(|f| matches!(f.try_lock_shared(), Err(TryLockError::WouldBlock)));
     let owned = proc::owned(&dir);
     let pid_of = |name: &str| owned.iter().find(|(_, n)| *n == name).map(|(&pid, _)| pid);
+    let id = dir.file_name().unwrap_or_default();
     ClusterState {
-        id: dir
-            .file_name()
-            .map(|n| n.to_string_lossy().into_owned())
-            .unwrap_or_default(),
+        id: id.to_string_lossy().into_owned(),
         owner_pid: fs::read_to_string(&lock).ok().and_then(|t| t.parse().ok()),
         live,
         kept: dir.join(KEPT).exists(),
@@ -241,13 +230,9 @@ fn inspect(dir: PathBuf) -> ClusterState {
 
 /// The clusters' folders under the state root, by name, which begins with the time.
 fn folders(root: &Path) -> Vec<PathBuf> {
-    let mut dirs: Vec<PathBuf> = fs::read_dir(root)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| p.join(LOCK).is_file())
-        .collect();
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let mut dirs: Vec<PathBuf> = paths.filter(|path| path.join(LOCK).is_file()).collect();
     dirs.sort();
     dirs
 }
@@ -272,15 +257,20 @@ fn lock_root(root: &Path) -> Result<File, ClusterError> {
     Ok(file)
 }
 
-fn remove(dir: &Path) {
+/// Ends the folder's processes, and empties it but for the lock.
+fn clear(dir: &Path) {
     proc::kill_owned(dir);
-    // The lock file goes last: a removal that is cut short leaves a folder that still counts as a leftover.
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.file_name() != LOCK {
             let path = entry.path();
             let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
         }
     }
+}
+
+fn remove(dir: &Path) {
+    // The lock file goes last: a removal that is cut short leaves a folder that still counts as a leftover.
+    clear(dir);
     if let Err(error) = fs::remove_dir_all(dir) {
         tracing::warn!("cannot remove {}: {error}", dir.display());
     }

@@ -22,13 +22,9 @@ pub(super) struct Backoff {
 impl Backoff {
     /// How long to wait before a component that exited at `now` is started again.
     pub fn after_exit(&mut self, now: Instant) -> Duration {
-        let quiet = self
-            .last_restart
-            .is_none_or(|last| now.saturating_duration_since(last) > QUIET);
-        let delay = if quiet {
-            Duration::ZERO
-        } else {
-            self.next_delay
+        let delay = match self.last_restart {
+            Some(last) if now.saturating_duration_since(last) <= QUIET => self.next_delay,
+            _ => Duration::ZERO,
         };
         self.next_delay = (delay * 2).clamp(FIRST_DELAY, LONGEST_DELAY);
         self.last_restart = Some(now + delay);

@@ -52,7 +52,6 @@ pub struct Exit {
 
 impl Exit {
     /// How it ended, as part of a sentence: `exited with code 1`, `was ended by SIGKILL`.
-    #[must_use]
     pub fn how(&self) -> String {
         match (&self.signal, self.code) {
             _ if self.cause == Cause::NotStarted => "could not be started".into(),
@@ -64,6 +63,13 @@ impl Exit {
 }
 
 /// Name of the signal that ended a process.
+/// Of kube-scheduler, controller-runtime and client-go, in lower case.
+const LEASE_LOST: [&str; 3] = [
+    "leaderelection lost",
+    "leader election lost",
+    "failed to renew lease",
+];
+
 pub(super) fn signal_name(status: ExitStatus) -> Option<String> {
     let number = status.signal()?;
     Some(Signal::try_from(number).map_or_else(|_| number.to_string(), |s| s.as_str().to_owned()))
@@ -87,14 +93,7 @@ pub(super) fn classify(status: ExitStatus, lines: &[String]) -> (Cause, Vec<Stri
         (Cause::Killed, end())
     } else if status.success() {
         (Cause::Ended, end())
-    // client-go: "failed to renew lease"; kube-scheduler: "Leaderelection lost"; controller-runtime: "leader election lost".
-    } else if find(&[
-        "leaderelection lost",
-        "leader election lost",
-        "failed to renew lease",
-    ])
-    .is_some()
-    {
+    } else if find(&LEASE_LOST).is_some() {
         (Cause::LeaseLost, end())
     } else if let Some(at) = crash {
         (Cause::Crash, crash_lines(at))
@@ -114,11 +113,9 @@ pub(in crate::cluster) fn tail(log: &Path, from: u64) -> Vec<String> {
         Ok(bytes)
     };
     let bytes = read().unwrap_or_default();
-    String::from_utf8_lossy(&bytes)
-        .lines()
-        .filter(|l| !l.trim().is_empty())
-        .map(str::to_owned)
-        .collect()
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ struct Shared {
     stop: Condvar,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     stopping: bool,
     /// Components that a thread keeps running.
@@ -118,16 +118,9 @@ impl Shared {
 
 impl Supervisor {
     /// A supervisor without components.
-    #[must_use]
     pub fn new() -> Self {
         let shared = Arc::new(Shared {
-            state: Mutex::new(State {
-                stopping: false,
-                kept: BTreeSet::new(),
-                dismissed: BTreeSet::new(),
-                running: BTreeMap::new(),
-                exits: vec![],
-            }),
+            state: Mutex::default(),
             stop: Condvar::new(),
         });
         let this = Self {
@@ -165,7 +158,6 @@ impl Supervisor {
     }
 
     /// Components that run now, with their process ids.
-    #[must_use]
     pub fn components(&self) -> Vec<(String, i32)> {
         self.census()()
     }
@@ -181,7 +173,6 @@ impl Supervisor {
     }
 
     /// Every exit so far.
-    #[must_use]
     pub fn exits(&self) -> Vec<Exit> {
         self.shared.lock().exits.clone()
     }
@@ -218,11 +209,8 @@ impl Supervisor {
 
     fn pids(&self, adopted: bool) -> Vec<i32> {
         let state = self.shared.lock();
-        let running = state.running.values();
-        running
-            .filter(|r| r.adopted == adopted)
-            .map(|r| r.pid)
-            .collect()
+        let running = state.running.values().filter(|r| r.adopted == adopted);
+        running.map(|r| r.pid).collect()
     }
 
     fn spawn(&self, name: &str, work: impl FnOnce(Arc<Shared>) + Send + 'static) {
