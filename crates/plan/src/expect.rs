@@ -12,9 +12,9 @@ use crate::metric::MetricKey;
 pub struct Expect {
     /// Values that were published, to be printed beside the measured ones.
     pub published: Vec<Published>,
-    /// The shape that must hold, whatever the metrics.
-    pub shape: Vec<Shape>,
-    /// What it means for a user if every shape holds, in one plain sentence.
+    /// The claims that must hold.
+    pub claims: Vec<Claim>,
+    /// What it means for a user if every claim holds, in one plain sentence.
     pub meaning: String,
 }
 
@@ -25,13 +25,11 @@ pub struct Published {
     /// Which metric.
     pub metric: Metric,
     /// Arm it was published for; `None`: every arm.
-    #[serde(default)]
     pub arm: Option<String>,
     /// Team; left out for a metric of the whole run.
     #[serde(default)]
     pub tenant: String,
     /// Class of request, for a metric that has one.
-    #[serde(default)]
     pub class: Option<String>,
     /// Its value.
     pub value: f64,
@@ -45,11 +43,11 @@ impl Published {
     }
 }
 
-/// A shape that must hold.
+/// A claim that must hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Shape {
-    /// The shape in words.
+pub struct Claim {
+    /// The claim in words.
     pub claim: String,
     /// Arms that it is judged on. Default: every arm.
     #[serde(default)]
@@ -91,10 +89,8 @@ pub struct Within {
     /// The metric.
     pub of: MetricRef,
     /// Lower bound, inclusive.
-    #[serde(default)]
     pub at_least: Option<f64>,
     /// Upper bound, inclusive.
-    #[serde(default)]
     pub at_most: Option<f64>,
 }
 
@@ -107,10 +103,8 @@ pub struct Ratio {
     /// What it is divided by.
     pub to: MetricRef,
     /// Lower bound, inclusive.
-    #[serde(default)]
     pub at_least: Option<f64>,
     /// Upper bound, inclusive.
-    #[serde(default)]
     pub at_most: Option<f64>,
 }
 
@@ -121,7 +115,6 @@ pub struct Requests {
     /// Team.
     pub tenant: String,
     /// Class of request. Default: all classes.
-    #[serde(default)]
     pub class: Option<String>,
 }
 
@@ -135,10 +128,8 @@ pub struct MetricRef {
     #[serde(default)]
     pub tenant: String,
     /// Class of request, for a metric that has one.
-    #[serde(default)]
     pub class: Option<String>,
     /// Arm. Default: the arm being judged.
-    #[serde(default)]
     pub arm: Option<String>,
 }
 

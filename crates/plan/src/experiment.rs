@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::check::Check;
 use super::error::PlanError;
-use super::expect::{Expect, Metric, Published, Shape};
+use super::expect::{Claim, Expect, Metric, Published};
 use super::expect_check::{Classes, check_expect};
 use super::file::Document;
 use super::host::Host;
@@ -115,14 +115,11 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
     let sized = |arm: &Arm| overrides.nodes.is_some() && arm.has_own_size();
     let asked = |arm: &&Arm| overrides.arms.contains(&arm.name);
     if let Some(arm) = experiment.arms.iter().filter(asked).find(|arm| sized(arm)) {
-        return Err(PlanError::Field {
-            at: super::Place::whole("--nodes"),
-            field: "cluster.resize_to".to_owned(),
-            problem: format!(
-                "arm {} is about a number of machines of its own; leave out --nodes or the arm",
-                arm.name
-            ),
-        });
+        let problem = format!(
+            "arm {} is about a number of machines of its own; leave out --nodes or the arm",
+            arm.name
+        );
+        return Err(PlanError::option("--nodes", "cluster.resize_to", problem));
     }
     let plans: Result<Vec<Plan>, PlanError> = experiment
         .arms
@@ -146,11 +143,7 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
             minutes(run_secs(plan))
         );
         return Err(match overrides.soak_secs {
-            Some(_) => PlanError::Field {
-                at: super::Place::whole("--soak"),
-                field: "soak_secs".to_owned(),
-                problem,
-            },
+            Some(_) => PlanError::option("--soak", "soak_secs", problem),
             None => experiment.wrong("soak_secs", problem),
         });
     }
@@ -270,9 +263,9 @@ impl Experiment {
         if plans.iter().any(|plan| plan.data_plane.is_some()) {
             expect.published = without_data_plane(expect.published, plans);
         }
-        let about = |shape: &Shape| shape.holds.tenants().into_iter().all(takes_part);
-        if !expect.shape.iter().all(about) {
-            expect.shape.retain(about);
+        let about = |claim: &Claim| claim.holds.tenants().into_iter().all(takes_part);
+        if !expect.claims.iter().all(about) {
+            expect.claims.retain(about);
             // It sums up all of the claims.
             expect.meaning.clear();
         }
@@ -312,12 +305,10 @@ fn arms(doc: &Document, check: Check<'_>) -> Result<Vec<Arm>, PlanError> {
             .get("arms")
             .and_then(|all| all.get(name)?.get("changes"));
         for fixed in super::schema::FIXED {
-            if changes.is_some_and(|changes| changes.get(fixed).is_some()) {
-                return Err(check.wrong(
-                    &format!("{path}.changes.{fixed}"),
-                    "cannot be changed by an arm".to_owned(),
-                ));
-            }
+            let kept = changes.is_none_or(|changes| changes.get(fixed).is_none());
+            check.require(kept, &format!("{path}.changes.{fixed}"), || {
+                "cannot be changed by an arm".to_owned()
+            })?;
         }
         // A null removes a field; one that is not there may be misspelt.
         if let Some(changes) = changes {
@@ -340,11 +331,9 @@ fn arms(doc: &Document, check: Check<'_>) -> Result<Vec<Arm>, PlanError> {
             changes: None,
         });
     }
-    if arms.iter().all(|arm| arm.on_request) {
-        return Err(check.wrong(
-            "arms",
-            "all have on_request: true; at least one must run unasked".to_owned(),
-        ));
-    }
+    let unasked = arms.iter().any(|arm| !arm.on_request);
+    check.require(unasked, "arms", || {
+        "all have on_request: true; at least one must run unasked".to_owned()
+    })?;
     Ok(arms)
 }

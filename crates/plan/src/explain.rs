@@ -66,16 +66,16 @@ impl Experiment {
             let name = format!("{} {}", metric.tenant, metric.key());
             writeln!(f, "  {arm}: {} = {}", name.trim_start(), metric.value)?;
         }
-        if !self.expect.shape.is_empty() {
+        if !self.expect.claims.is_empty() {
             writeln!(f, "\nwhat must hold")?;
         }
-        for shape in &self.expect.shape {
-            let arms = if shape.arms.is_empty() {
+        for claim in &self.expect.claims {
+            let arms = if claim.arms.is_empty() {
                 "every arm".into()
             } else {
-                shape.arms.join(", ")
+                claim.arms.join(", ")
             };
-            writeln!(f, "  {arms}: {}", shape.claim)?;
+            writeln!(f, "  {arms}: {}", claim.claim)?;
         }
         Ok(())
     }

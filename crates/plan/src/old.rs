@@ -40,27 +40,23 @@ impl fmt::Display for Hint {
 /// Replaces old words in an experiment file by today's.
 pub(super) fn modernise(document: &mut Node) -> Vec<Hint> {
     let mut hints = Vec::new();
-    clearer(document, &mut hints);
-    if let Some(arms) = document.get_mut("arms") {
-        for arm in arms.entries_mut() {
-            if let Some(changes) = arm.node.get_mut("changes") {
-                clearer(changes, &mut hints);
-            }
-        }
+    rename_in(document.get_mut("clearer"), "stops", "evicts", &mut hints);
+    let arms = document.get_mut("arms").into_iter();
+    for arm in arms.flat_map(Node::entries_mut) {
+        let changes = arm.node.get_mut("changes");
+        let clearer = changes.and_then(|changes| changes.get_mut("clearer"));
+        rename_in(clearer, "stops", "evicts", &mut hints);
     }
+    rename_in(document.get_mut("expect"), "shape", "claims", &mut hints);
     if let Some(expect) = document.get_mut("expect") {
         metrics(expect, &mut hints);
     }
     hints
 }
 
-fn clearer(document: &mut Node, hints: &mut Vec<Hint>) {
-    for entry in document
-        .get_mut("clearer")
-        .into_iter()
-        .flat_map(Node::entries_mut)
-    {
-        rename(entry, "stops", "evicts", hints);
+fn rename_in(mapping: Option<&mut Node>, old: &str, new: &str, hints: &mut Vec<Hint>) {
+    for entry in mapping.into_iter().flat_map(Node::entries_mut) {
+        rename(entry, old, new, hints);
     }
 }
 
@@ -102,8 +98,9 @@ mod tests {
     use crate::{load, plans};
 
     /// Every old word, and what it is called today.
-    const WORDS: [(&str, &str); 6] = [
+    const WORDS: [(&str, &str); 7] = [
         ("stops: [tasks]", "evicts: [tasks]"),
+        ("  shape:", "  claims:"),
         ("figure: landed_right", "metric: placed_right"),
         ("figure: bound_p95_secs", "metric: bind_latency_p95_secs"),
         ("figure: not_landed_right", "metric: not_placed_right"),
@@ -142,7 +139,7 @@ expect:
     - { tenant: research, metric: placed_elsewhere_share, value: 0.28 }
     - { tenant: tasks, class: whole-card, metric: bind_latency_p95_secs, value: 9 }
     - { tenant: tasks, metric: makespan_secs, value: 9 }
-  shape:
+  claims:
     - claim: right
       holds:
         within: { of: { tenant: research, metric: not_placed_right }, at_most: 0 }
@@ -186,6 +183,7 @@ expect:
             [
                 "x.yaml:3: `stops` is now `evicts`",
                 "x.yaml:20: `stops` is now `evicts`",
+                "x.yaml:28: `shape` is now `claims`",
                 "x.yaml:25: `figure` is now `metric`",
                 "x.yaml:25: `landed_elsewhere_share` is now `placed_elsewhere_share`",
                 "x.yaml:26: `figure` is now `metric`",

@@ -27,35 +27,28 @@ pub(super) fn quotas(
         check.whole(&field, own.unwrap_or(0), check::QUOTA_CARDS)?;
     }
     for (index, (name, team)) in tenants.iter().enumerate() {
-        let Some(quota) = &team.quota else { continue };
+        if team.quota.is_none() {
+            continue;
+        }
         let field = format!("tenants.{name}.quota.cards");
         let cards = sizing.cards(team.group.as_deref());
         let group = team.group.as_deref().unwrap_or("all");
-        if quota.cards == QuotaCards::Named(NamedCards::Rest) {
-            if same_group_rest(tenants, team).count() > 1 {
-                return Err(check.wrong(
-                    &field,
-                    format!("only one team of group {group:?} can have the rest"),
-                ));
-            }
-            let taken: u32 = same_group(tenants, team).filter_map(|i| nominal[i]).sum();
-            let rest = cards.checked_sub(taken).ok_or_else(|| {
-                check.wrong(
-                    &field,
-                    format!(
-                        "there is no rest: the other teams' quotas take {taken} of {cards} cards"
-                    ),
-                )
+        if has_rest(team) {
+            let others = same_group(tenants, team).filter(|i| *i != index);
+            let rests = others.clone().any(|i| has_rest(&tenants[i]));
+            check.require(!rests, &field, || {
+                format!("only one team of group {group:?} can have the rest")
             })?;
-            nominal[index] = Some(rest);
+            let taken: u32 = others.filter_map(|i| nominal[i]).sum();
+            check.require(taken <= cards, &field, || {
+                format!("there is no rest: the other teams' quotas take {taken} of {cards} cards")
+            })?;
+            nominal[index] = Some(cards - taken);
         }
         let own = nominal[index].unwrap_or(0);
-        if own > cards {
-            return Err(check.wrong(
-                &field,
-                format!("{own} is more than the {cards} cards of group {group:?}"),
-            ));
-        }
+        check.require(own <= cards, &field, || {
+            format!("{own} is more than the {cards} cards of group {group:?}")
+        })?;
     }
     tenants
         .iter()
@@ -65,15 +58,12 @@ pub(super) fn quotas(
                 return Ok(None);
             };
             check_quota(check, name, quota)?;
+            let scaled = |cards| sizing.scaled(team, cards);
             Ok(Some(QuotaPlan {
                 nominal_cards: nominal.unwrap_or(0),
                 cohort: quota.cohort.clone(),
-                borrowing_limit_cards: quota
-                    .borrowing_limit_cards
-                    .map(|cards| sizing.scaled(team, cards)),
-                lending_limit_cards: quota
-                    .lending_limit_cards
-                    .map(|cards| sizing.scaled(team, cards)),
+                borrowing_limit_cards: quota.borrowing_limit_cards.map(scaled),
+                lending_limit_cards: quota.lending_limit_cards.map(scaled),
                 reclaim_within_cohort: quota.reclaim_within_cohort,
                 within_cluster_queue: quota.within_cluster_queue,
             }))
@@ -99,20 +89,15 @@ fn check_quota(check: Check<'_>, name: &str, quota: &QuotaDoc) -> Result<(), Pla
         ),
     ];
     for (field, given) in limits {
-        if given && quota.cohort.is_none() {
-            return Err(check.wrong(
-                &format!("{path}.{field}"),
-                "needs a cohort to borrow from or lend to".to_owned(),
-            ));
-        }
+        let fits = !given || quota.cohort.is_some();
+        check.require(fits, &format!("{path}.{field}"), || {
+            "needs a cohort to borrow from or lend to".to_owned()
+        })?;
     }
-    if quota.within_cluster_queue == Preempt::Any {
-        return Err(check.wrong(
-            &format!("{path}.within_cluster_queue"),
-            "\"Any\" is not known; accepted: Never, LowerPriority".to_owned(),
-        ));
-    }
-    Ok(())
+    let known = quota.within_cluster_queue != Preempt::Any;
+    check.require(known, &format!("{path}.within_cluster_queue"), || {
+        "\"Any\" is not known; accepted: Never, LowerPriority".to_owned()
+    })
 }
 
 /// Cards and MiB of quota that one request takes.
@@ -129,7 +114,7 @@ pub(super) fn charged(unit: QuotaUnit, request: Request) -> (u32, u32) {
 fn same_group<'a>(
     tenants: &'a IndexMap<String, TenantDoc>,
     team: &'a TenantDoc,
-) -> impl Iterator<Item = usize> + 'a {
+) -> impl Iterator<Item = usize> + Clone + 'a {
     tenants
         .values()
         .enumerate()
@@ -137,12 +122,7 @@ fn same_group<'a>(
         .map(|(index, _)| index)
 }
 
-fn same_group_rest<'a>(
-    tenants: &'a IndexMap<String, TenantDoc>,
-    team: &'a TenantDoc,
-) -> impl Iterator<Item = usize> + 'a {
-    same_group(tenants, team).filter(|&i| {
-        let rest = QuotaCards::Named(NamedCards::Rest);
-        tenants[i].quota.as_ref().is_some_and(|q| q.cards == rest)
-    })
+fn has_rest(team: &TenantDoc) -> bool {
+    let quota = team.quota.as_ref();
+    quota.is_some_and(|q| q.cards == QuotaCards::Named(NamedCards::Rest))
 }

@@ -98,13 +98,13 @@ mod tests {
             "/schemas/experiment.schema.json"
         );
         let generated = serde_json::to_string_pretty(&experiment_schema()).unwrap() + "\n";
-        if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
             std::fs::write(path, &generated).unwrap();
         }
         let committed = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
             committed == generated,
-            "schemas/experiment.schema.json is out of date; run UPDATE_SCHEMAS=1 cargo test --lib schema"
+            "schemas/experiment.schema.json is out of date; run UPDATE_SCHEMA=1 cargo test --lib schema"
         );
     }
 }

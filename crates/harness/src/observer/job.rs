@@ -244,7 +244,7 @@ impl TrackedJob {
         {
             attempt.running_secs = Some(at);
         }
-        // Without a data plane it is useful as soon as it runs, and its end is the moment when it was told to stop.
+        // Without a data plane it is useful as soon as it runs, and its end is the moment when it was deleted.
         if self.record.data_plane.is_some() {
             let useful = pod.phase == PodPhase::Running && pod.ready;
             if attempt.useful_secs.is_none() && (useful || pod.phase == PodPhase::Succeeded) {

@@ -28,7 +28,7 @@ arms:
     changes:
       hami: { node_policy: binpack }
 expect:
-  shape:
+  claims:
     - claim: all are bound
       arms: [plain]
       holds: { all-bound: { tenant: bare, class: tenth } }

@@ -343,7 +343,7 @@ fn published_metrics_stand_beside_those_of_the_same_compression_and_size_only() 
         (
             beside,
             !expect.published.is_empty(),
-            !expect.shape.is_empty(),
+            !expect.claims.is_empty(),
         )
     };
     assert_eq!(known(&|_| ()), (true, true, true));
@@ -357,7 +357,7 @@ fn published_metrics_stand_beside_those_of_the_same_compression_and_size_only() 
     };
     let plans = plans(&experiment, &small).unwrap();
     let expect = experiment.expected(&plans, &small);
-    assert!(expect.published.is_empty() && !expect.shape.is_empty());
+    assert!(expect.published.is_empty() && !expect.claims.is_empty());
 }
 
 #[test]
@@ -524,7 +524,7 @@ fn claims_and_metrics_of_the_whole_run_stay_whoever_takes_part() {
     let experiment = load("restarts").unwrap();
     let overrides = Overrides::default();
     let expected = experiment.expected(&plans(&experiment, &overrides).unwrap(), &overrides);
-    assert!(!expected.shape.is_empty());
+    assert!(!expected.claims.is_empty());
     assert_eq!(expected, experiment.expect);
     assert!(published_restarts_per_hour().is_some());
 }

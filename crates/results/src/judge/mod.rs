@@ -1,21 +1,22 @@
-//! Whether an experiment's published shape was seen again: metrics of each arm over its repeats, and the predicates of
+//! Whether an experiment's claims hold: metrics of each arm over its repeats, and the predicates of
 //! the experiment file over them.
 //!
 //! In: [`Expect`], run summaries and records. Out: [`ArmSummary`]s. Pure; it never rounds, tunes or drops a metric: what
 //! is not known well enough to judge gives no verdict, and says why.
 
 mod binomial;
+mod claims;
 mod evictions;
 mod placements;
 mod poisson;
-mod shape;
 mod stalls;
 
 use std::collections::BTreeMap;
 
+use crate::count;
 use crate::metrics::{self, Source};
 use crate::run_folder::{ArmSummary, Placement, Spread};
-use plan::expect::{Expect, Published, Shape};
+use plan::expect::{Claim, Expect, Published};
 use plan::metric::{Metric, Use};
 
 pub use crate::metrics::{Amount, Values};
@@ -50,55 +51,42 @@ impl Judged {
     }
 }
 
-/// Brings the repeats of each arm together and judges the shapes, in the order in which the arms first ran.
+/// Brings the repeats of each arm together and judges the claims, in the order in which the arms first ran.
 #[must_use]
 pub fn arms(expect: &Expect, runs: &[Judged]) -> Vec<ArmSummary> {
-    let mut names: Vec<&str> = Vec::new();
+    let mut by_arm: Vec<(&str, Vec<&Values>, Vec<&[Placement]>)> = Vec::new();
     for run in runs {
-        if !names.contains(&run.arm.as_str()) {
-            names.push(&run.arm);
-        }
+        let known = by_arm.iter().position(|(name, ..)| *name == run.arm);
+        let arm = known.unwrap_or_else(|| {
+            by_arm.push((&run.arm, Vec::new(), Vec::new()));
+            by_arm.len() - 1
+        });
+        by_arm[arm].1.push(&run.metrics);
+        by_arm[arm].2.push(&run.placements);
     }
-    let medians: BTreeMap<&str, Values> = names
+    let medians = by_arm
         .iter()
-        .map(|&name| {
-            let of: Vec<&Values> = runs
-                .iter()
-                .filter(|r| r.arm == name)
-                .map(|r| &r.metrics)
-                .collect();
-            (name, metrics::medians(&of))
-        })
+        .map(|(name, of, _)| (*name, metrics::medians(of)))
         .collect();
-    names
+    by_arm
         .iter()
-        .map(|&name| {
-            let of: Vec<&Values> = runs
-                .iter()
-                .filter(|r| r.arm == name)
-                .map(|r| &r.metrics)
-                .collect();
-            let placements: Vec<&[Placement]> = runs
-                .iter()
-                .filter(|r| r.arm == name)
-                .map(|r| r.placements.as_slice())
-                .collect();
-            let (claims_hold, claims) = shape::judge(expect, name, &medians);
+        .map(|(name, of, placements)| {
+            let (claims_hold, claims) = claims::judge(expect, name, &medians);
             ArmSummary {
-                name: name.to_owned(),
-                runs: u32::try_from(of.len()).unwrap_or(u32::MAX),
-                metrics: spreads(&of),
-                placements: placements::of_arm(&placements),
+                name: (*name).to_owned(),
+                runs: count(of.len()),
+                metrics: spreads(of),
+                placements: placements::of_arm(placements),
                 published: published(expect, name),
                 claims_hold,
-                reason: shape::reason(claims_hold, &claims),
+                reason: claims::reason(claims_hold, &claims),
                 claims,
             }
         })
         .collect()
 }
 
-/// What the arms together mean for a user, in one plain sentence; empty where a shape could not be judged.
+/// What the arms together mean for a user, in one plain sentence; empty where a claim could not be judged.
 #[must_use]
 pub fn meaning(expect: &Expect, arms: &[ArmSummary]) -> String {
     let claims = || {
@@ -110,18 +98,18 @@ pub fn meaning(expect: &Expect, arms: &[ArmSummary]) -> String {
         .map(|(arm, claim)| format!("{:?} in arm {}", claim.claim, arm.name))
         .collect();
     if !failed.is_empty() {
-        // What an experiment claims and nobody published is no published shape.
+        // An experiment may claim what nobody published.
         let what = if expect.published.is_empty() {
             "not all claims of the file hold"
         } else {
-            "not all of the published shape was seen, so do not rely on it here"
+            "not all published claims hold, so do not rely on them here"
         };
         return format!("{what}: {} did not hold", failed.join(", "));
     }
     // It sums up every claim, and some may be about arms that did not run.
-    let seen = |shape: &Shape| claims().any(|(_, claim)| claim.claim == shape.claim);
+    let seen = |claim: &Claim| claims().any(|(_, judged)| judged.claim == claim.claim);
     let all_hold = claims().all(|(_, claim)| claim.holds == Some(true));
-    if all_hold && expect.shape.iter().all(seen) {
+    if all_hold && expect.claims.iter().all(seen) {
         expect.meaning.clone()
     } else {
         String::new()

@@ -1,10 +1,10 @@
-//! Shapes over hand-made metrics, those that fail above all.
+//! Claims over hand-made metrics, those that fail above all.
 
 use super::*;
 use plan::expect::Expect;
 
-fn expect(shape: &str) -> Expect {
-    serde_json::from_str(&format!(r#"{{ "shape": [{shape}], "published": [] }}"#))
+fn expect(claim: &str) -> Expect {
+    serde_json::from_str(&format!(r#"{{ "claims": [{claim}], "published": [] }}"#))
         .expect("a valid expectation")
 }
 
@@ -19,8 +19,8 @@ fn run(arm: &str, metrics: &[(&str, Amount)]) -> Judged {
     }
 }
 
-fn verdict(shape: &str, runs: &[Judged]) -> (Option<bool>, String) {
-    let arms = arms(&expect(shape), runs);
+fn verdict(claim: &str, runs: &[Judged]) -> (Option<bool>, String) {
+    let arms = arms(&expect(claim), runs);
     let last = arms.last().expect("an arm");
     (last.claims_hold, last.reason.clone())
 }
@@ -101,13 +101,13 @@ fn a_metric_that_is_missing_gives_no_verdict() {
 
 #[test]
 fn a_censored_percentile_counts_for_what_it_is_known_to_exceed() {
-    let shape = r#"{ "claim": "slower", "arms": ["binpack"], "holds": { "ratio": {
+    let claim = r#"{ "claim": "slower", "arms": ["binpack"], "holds": { "ratio": {
         "of": { "tenant": "large", "class": "whole-card", "metric": "bound_p95_secs" },
         "to": { "tenant": "large", "class": "whole-card", "metric": "bound_p95_secs", "arm": "spread" },
         "at_least": 3 } } }"#;
     let p95 = |arm, amount| run(arm, &[("large.whole-card.bound_p95_secs", amount)]);
     let with =
-        |spread, binpack| verdict(shape, &[p95("spread", spread), p95("binpack", binpack)]).0;
+        |spread, binpack| verdict(claim, &[p95("spread", spread), p95("binpack", binpack)]).0;
     assert_eq!(with(Amount::Is(10.0), Amount::Is(34.57)), Some(true));
     assert_eq!(with(Amount::Is(20.0), Amount::Is(34.57)), Some(false));
     assert_eq!(

@@ -41,16 +41,16 @@ pub fn metrics(input: &Input<'_>) -> Vec<MetricRow> {
 /// Every claim, for each arm it is about.
 pub fn claims(input: &Input<'_>) -> Vec<ClaimRow> {
     let mut rows = Vec::new();
-    for shape in &input.experiment.expect.shape {
-        let about = |arm: &&Arm| match shape.arms.as_slice() {
+    for claim in &input.experiment.expect.claims {
+        let about = |arm: &&Arm| match claim.arms.as_slice() {
             [] => !arm.on_request,
             named => named.contains(&arm.name),
         };
         for arm in input.experiment.arms.iter().filter(about) {
             let of = summary_of(input, &arm.name);
-            let judged = of.and_then(|of| of.claims.iter().find(|c| c.claim == shape.claim));
+            let judged = of.and_then(|of| of.claims.iter().find(|c| c.claim == claim.claim));
             let (holds, reason) = match judged {
-                Some(claim) => (claim.holds, claim.reason.clone()),
+                Some(judged) => (judged.holds, judged.reason.clone()),
                 None => (
                     None,
                     why_not(input, arm).unwrap_or_else(|| not_comparable(input)),
@@ -58,7 +58,7 @@ pub fn claims(input: &Input<'_>) -> Vec<ClaimRow> {
             };
             rows.push(ClaimRow {
                 arm: arm.name.clone(),
-                claim: shape.claim.clone(),
+                claim: claim.claim.clone(),
                 holds,
                 reason,
             });

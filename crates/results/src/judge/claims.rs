@@ -8,20 +8,20 @@ use crate::run_folder::Claim;
 use plan::expect::{Expect, MetricRef, Predicate, Requests, Within};
 use plan::metric::{Metric, MetricKey};
 
-/// Judges the shapes that are declared for `arm`: whether all hold (`None`: not known), and each with its reason.
+/// Judges the claims that are declared for `arm`: whether all hold (`None`: not known), and each with its reason.
 pub fn judge(
     expect: &Expect,
     arm: &str,
     medians: &BTreeMap<&str, Values>,
 ) -> (Option<bool>, Vec<Claim>) {
     let claims: Vec<Claim> = expect
-        .shape
+        .claims
         .iter()
-        .filter(|shape| shape.arms.is_empty() || shape.arms.iter().any(|a| a == arm))
-        .map(|shape| {
-            let (holds, reason) = predicate(expect, &shape.holds, arm, medians);
+        .filter(|claim| claim.arms.is_empty() || claim.arms.iter().any(|a| a == arm))
+        .map(|claim| {
+            let (holds, reason) = predicate(expect, &claim.holds, arm, medians);
             Claim {
-                claim: shape.claim.clone(),
+                claim: claim.claim.clone(),
                 holds,
                 reason,
             }
@@ -48,7 +48,7 @@ pub fn reason(holds: Option<bool>, claims: &[Claim]) -> String {
     match holds {
         Some(true) => format!("holds: {}", because(Some(true))),
         Some(false) => format!("does not hold: {}", because(Some(false))),
-        None if claims.is_empty() => "no shape is declared for this arm".into(),
+        None if claims.is_empty() => "no claim is declared for this arm".into(),
         None => format!("cannot be judged: {}", because(None)),
     }
 }
