@@ -249,7 +249,7 @@ fn assert_data_plane_was_played(session: &Session, run: &RunSummary) {
                 );
             }
             if let Some((told, ended)) = attempt.told_secs.zip(attempt.ended_secs) {
-                longest_stop = longest_stop.max((ended - told) / played.stop_secs());
+                longest_stop = longest_stop.max((ended - told) / played.termination_secs());
             }
             if let Some(running) = attempt.running_secs {
                 let node = attempt.node.clone().unwrap_or_default();

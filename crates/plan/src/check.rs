@@ -51,14 +51,43 @@ impl Check<'_> {
         }
     }
 
-    /// A finite number within a range.
+    /// Something that must be so; else `problem` says what is wrong with the field.
+    pub(super) fn require(
+        self,
+        holds: bool,
+        field: &str,
+        problem: impl FnOnce() -> String,
+    ) -> Result<(), PlanError> {
+        if holds {
+            return Ok(());
+        }
+        Err(self.wrong(field, problem()))
+    }
+
+    /// A finite number within a range, if there is one.
     pub(super) fn number(
         self,
         field: &str,
-        value: f64,
+        value: impl Into<Option<f64>>,
         range: RangeInclusive<f64>,
     ) -> Result<(), PlanError> {
+        let Some(value) = value.into() else {
+            return Ok(());
+        };
         self.within(field, &value, range, &number(value))
+    }
+
+    /// Two fields below `path` of which the first must not be more than the second.
+    pub(super) fn ordered(
+        self,
+        path: &str,
+        [from, to]: [&str; 2],
+        low: f64,
+        high: f64,
+    ) -> Result<(), PlanError> {
+        self.require(low <= high, &format!("{path}.{from}"), || {
+            format!("{low} is more than {to}, {high}")
+        })
     }
 
     /// A whole number within a range.
@@ -78,43 +107,28 @@ impl Check<'_> {
         range: RangeInclusive<T>,
         shown: &str,
     ) -> Result<(), PlanError> {
-        if range.contains(value) {
-            return Ok(());
-        }
-        let (from, to) = range.into_inner();
-        let problem = format!("{shown} is not allowed; must be from {from} to {to}");
-        Err(self.wrong(field, problem))
+        let (from, to) = (range.start(), range.end());
+        self.require(range.contains(value), field, || {
+            format!("{shown} is not allowed; must be from {from} to {to}")
+        })
     }
 
     /// Cards of one request: what one machine has.
     pub(super) fn cards(self, field: &str, cards: u32) -> Result<(), PlanError> {
-        if (1..=CARDS_PER_NODE).contains(&cards) {
-            return Ok(());
-        }
-        Err(self.wrong(
-            field,
-            format!("{cards} is not allowed; a machine has {CARDS_PER_NODE} cards, so must be from 1 to {CARDS_PER_NODE}"),
-        ))
+        self.require((1..=CARDS_PER_NODE).contains(&cards), field, || {
+            format!("{cards} is not allowed; a machine has {CARDS_PER_NODE} cards, so must be from 1 to {CARDS_PER_NODE}")
+        })
     }
 
     /// A name that Kubernetes takes for namespaces and labels.
     pub(super) fn name(self, field: &str, name: &str) -> Result<(), PlanError> {
         let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if !name.is_empty()
-            && name.len() <= 40
-            && name.chars().all(inner)
-            && !name.starts_with('-')
-            && !name.ends_with('-')
-        {
-            return Ok(());
-        }
-        Err(self.wrong(
-            field,
-            format!(
-                "{:?} is not a name; must be 1 to 40 of a-z, 0-9 and '-', not starting or ending with '-'",
-                shorten(name)
-            ),
-        ))
+        let fits = (1..=40).contains(&name.len()) && name.chars().all(inner);
+        let fits = fits && !name.starts_with('-') && !name.ends_with('-');
+        self.require(fits, field, || {
+            let name = shorten(name);
+            format!("{name:?} is not a name; must be 1 to 40 of a-z, 0-9 and '-', not starting or ending with '-'")
+        })
     }
 
     /// A name out of a set.
@@ -125,24 +139,16 @@ impl Check<'_> {
         name: &str,
         accepted: &[S],
     ) -> Result<(), PlanError> {
-        if accepted.iter().any(|a| a.as_ref() == name) {
-            return Ok(());
-        }
-        Err(self.wrong(
-            field,
-            format!(
-                "there is no {kind} {:?}{}",
-                shorten(name),
-                suggestion(name, accepted)
-            ),
-        ))
+        let known = accepted.iter().any(|a| a.as_ref() == name);
+        self.require(known, field, || {
+            let (name, suggestion) = (shorten(name), suggestion(name, accepted));
+            format!("there is no {kind} {name:?}{suggestion}")
+        })
     }
 
     /// A list that must have something in it.
     pub(super) fn not_empty(self, field: &str, len: usize) -> Result<(), PlanError> {
-        if len > 0 {
-            return Ok(());
-        }
-        Err(self.wrong(field, "is empty; at least one is needed".to_owned()))
+        let problem = || "is empty; at least one is needed".to_owned();
+        self.require(len > 0, field, problem)
     }
 }

@@ -18,14 +18,13 @@ pub struct ClearerPlan {
     #[serde(default = "reserve")]
     pub strategy: ClearerStrategy,
     /// The group of machines it may clear. Default: every machine.
-    #[serde(default)]
     pub scope: Option<String>,
     /// The teams whose Jobs and pods it may evict.
     pub evicts: Vec<String>,
     /// What makes it act. Default: `unschedulable`.
     #[serde(default = "unschedulable")]
     pub trigger: ClearerTrigger,
-    /// A machine not taken by its request this many seconds after its clearing began is put back. Default: 120, the
+    /// A machine not taken by its request this many seconds after its clearing began is released. Default: 120, the
     /// clearer's own.
     #[serde(default = "deadline_secs")]
     pub deadline_secs: f64,
@@ -47,7 +46,7 @@ impl ClearerPlan {
     /// Its settings in words, for `--dry-run`.
     pub(super) fn in_words(&self) -> String {
         format!(
-            "{} when {}, on {}, evicts {}, puts back after {} s",
+            "{} when {}, on {}, evicts {}, releases after {} s",
             self.strategy.name(),
             self.trigger.name(),
             self.scope

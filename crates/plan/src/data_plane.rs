@@ -117,7 +117,7 @@ impl DataPlane {
 
     /// From the pod's deletion until the cards are free, seconds.
     #[must_use]
-    pub fn stop_secs(&self) -> f64 {
+    pub fn termination_secs(&self) -> f64 {
         self.shutdown_secs + self.release_secs
     }
 
@@ -152,22 +152,20 @@ impl DataPlaneDoc {
         for class in submitted {
             let own = self.classes.get(class);
             let phases = own.copied().unwrap_or_default().or(self.default);
-            if phases.image_gb() > 0.0 && phases.pull_gbit_per_sec.is_none() {
-                let given_here = own.is_some_and(|own| own.image_gb.is_some());
-                let at = if given_here {
-                    format!("classes.{class}")
-                } else {
-                    "default".to_owned()
-                };
-                return Err(check.wrong(
-                    &format!("data_plane.{at}.pull_gbit_per_sec"),
-                    "is missing: image_gb needs it".to_owned(),
-                ));
-            }
             let own_image = own.is_some_and(|own| own.image_gb.is_some());
+            let field = if own_image {
+                format!("data_plane.classes.{class}.pull_gbit_per_sec")
+            } else {
+                "data_plane.default.pull_gbit_per_sec".to_owned()
+            };
+            let pulled = phases.image_gb() <= 0.0 || phases.pull_gbit_per_sec.is_some();
+            check.require(pulled, &field, || {
+                "is missing: image_gb needs it".to_owned()
+            })?;
             classes.insert(class.clone(), phases.played(own_image, compress));
         }
-        let takes_time = |c: &DataPlane| c.pull_secs + c.prepare_secs() + c.stop_secs() > 0.0;
+        let takes_time =
+            |c: &DataPlane| c.pull_secs + c.prepare_secs() + c.termination_secs() > 0.0;
         Ok(classes.values().any(takes_time).then_some(DataPlanePlan {
             compressed_by: compress,
             classes,
@@ -186,9 +184,7 @@ impl PhasesDoc {
             ("shutdown_secs", self.shutdown_secs, secs.clone()),
             ("release_secs", self.release_secs, secs),
         ] {
-            if let Some(value) = value {
-                check.number(&format!("{path}.{field}"), value, range)?;
-            }
+            check.number(&format!("{path}.{field}"), value, range)?;
         }
         Ok(())
     }

@@ -2,57 +2,71 @@
 
 use std::fmt;
 
+use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, Unexpected,
-    Visitor,
+    self, DeserializeOwned, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor,
 };
+use serde_path_to_error::Segment;
 
-use super::error::{Place, PlanError, number, shorten, suggestion};
+use super::error::{PlanError, number, shorten, suggestion};
 use super::tree::{Entry, Node, Value};
 
 /// Decodes a document.
 pub(super) fn decode<T: DeserializeOwned>(node: &Node) -> Result<T, PlanError> {
-    T::deserialize(node).map_err(|err| {
-        let mut path = err.path;
-        path.reverse();
+    serde_path_to_error::deserialize(node).map_err(|err| {
+        let (mut at, mut key_place, mut path) = (node, &node.place, Vec::new());
+        for segment in err.path() {
+            let key = match segment {
+                Segment::Seq { index } => index.to_string(),
+                Segment::Map { key } | Segment::Enum { variant: key } => key.clone(),
+                Segment::Unknown => break,
+            };
+            let Some((place, next)) = at.child(&key) else {
+                break;
+            };
+            (at, key_place) = (next, place);
+            path.push(shorten(&key));
+        }
+        let DecodeError { problem, wrong } = err.into_inner();
+        let place = match (wrong, &at.value) {
+            (Wrong::Key, _) => key_place,
+            (Wrong::Name, Value::Map(entries)) if !entries.is_empty() => &entries[0].place,
+            _ => &at.place,
+        };
         PlanError::Field {
-            at: err.place.unwrap_or_else(|| node.place.clone()),
+            at: place.clone(),
             field: if path.is_empty() {
                 "the document".to_owned()
             } else {
                 path.join(".")
             },
-            problem: err.problem,
+            problem,
         }
     })
 }
 
-/// What serde found wrong. Path and place are added on the way out.
+/// What serde found wrong.
 #[derive(Debug)]
 pub(super) struct DecodeError {
     problem: String,
-    /// The path's keys, innermost first.
-    path: Vec<String>,
-    place: Option<Place>,
+    wrong: Wrong,
+}
+
+/// Which part of a field is wrong.
+#[derive(Debug)]
+enum Wrong {
+    Value,
+    Key,
+    /// A value's name, which may be written as the key of its only entry.
+    Name,
 }
 
 impl DecodeError {
     fn new(problem: String) -> Self {
         Self {
             problem,
-            path: Vec::new(),
-            place: None,
+            wrong: Wrong::Value,
         }
-    }
-
-    fn at(mut self, place: &Place) -> Self {
-        self.place.get_or_insert_with(|| place.clone());
-        self
-    }
-
-    fn under(mut self, key: &str) -> Self {
-        self.path.push(shorten(key));
-        self
     }
 }
 
@@ -82,15 +96,18 @@ impl de::Error for DecodeError {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self::new(format!("unknown field{}", suggestion(field, expected))).under(field)
+        Self {
+            wrong: Wrong::Key,
+            ..Self::new(format!("unknown field{}", suggestion(field, expected)))
+        }
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        Self::new(format!(
-            "{:?} is not known{}",
-            shorten(variant),
-            suggestion(variant, expected)
-        ))
+        let (name, suggestion) = (shorten(variant), suggestion(variant, expected));
+        Self {
+            wrong: Wrong::Name,
+            ..Self::new(format!("{name:?} is not known{suggestion}"))
+        }
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -124,6 +141,7 @@ fn plainly(expected: &dyn Expected) -> String {
         "a boolean" => "true or false".to_owned(),
         "a sequence" => "a list".to_owned(),
         "newtype variant" => "name: value".to_owned(),
+        "unit" => "nothing here".to_owned(),
         text if text.starts_with("struct ") || text == "a map" => "a mapping".to_owned(),
         text if text.starts_with("enum ") || text.starts_with("variant ") => {
             "one of its names".to_owned()
@@ -132,11 +150,26 @@ fn plainly(expected: &dyn Expected) -> String {
     }
 }
 
+/// The entries of a mapping, for serde.
+fn access(
+    entries: &[Entry],
+) -> MapDeserializer<'_, impl Iterator<Item = (&str, &Node)>, DecodeError> {
+    MapDeserializer::new(entries.iter().map(|e| (e.key.as_str(), &e.node)))
+}
+
+impl<'de> IntoDeserializer<'de, DecodeError> for &'de Node {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
 impl<'de> Deserializer<'de> for &'de Node {
     type Error = DecodeError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        let result = match &self.value {
+        match &self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(v) => visitor.visit_bool(*v),
             Value::Int(v) => match (u64::try_from(*v), i64::try_from(*v)) {
@@ -144,21 +177,14 @@ impl<'de> Deserializer<'de> for &'de Node {
                 (_, Ok(v)) => visitor.visit_i64(v),
                 _ => Err(DecodeError::new(format!("{v} is out of range"))),
             },
-            // Here and not in the parser, so that the error names the field.
             Value::Float(v) if !v.is_finite() => Err(DecodeError::new(format!(
                 "{v} is not allowed; must be a finite number"
             ))),
             Value::Float(v) => visitor.visit_f64(*v),
             Value::Text(v) => visitor.visit_borrowed_str(v),
-            Value::List(items) => visitor.visit_seq(Items {
-                items: items.iter().enumerate(),
-            }),
-            Value::Map(entries) => visitor.visit_map(Entries {
-                entries: entries.iter(),
-                current: None,
-            }),
-        };
-        result.map_err(|err| err.at(&self.place))
+            Value::List(items) => visitor.visit_seq(SeqDeserializer::new(items.iter())),
+            Value::Map(entries) => visitor.visit_map(access(entries)),
+        }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
@@ -176,7 +202,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor.visit_newtype_struct(self)
     }
 
-    /// A derived type would also accept a list for a struct.
+    // Without this, serde would take a list for a struct's fields in order.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -184,25 +210,23 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, DecodeError> {
         match &self.value {
-            Value::List(_) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor))
-                .map_err(|err: DecodeError| err.at(&self.place)),
+            Value::List(_) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
             _ => self.deserialize_any(visitor),
         }
     }
 
-    /// A variant is written `name`, or `name: value` if it has one.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, DecodeError> {
-        let result = match &self.value {
+        match &self.value {
             Value::Text(name) => visitor.visit_enum(
                 IntoDeserializer::<DecodeError>::into_deserializer(name.as_str()),
             ),
             Value::Map(entries) if entries.len() == 1 => {
-                visitor.visit_enum(Variant { entry: &entries[0] })
+                visitor.visit_enum(MapAccessDeserializer::new(access(entries)))
             }
             _ => Err(DecodeError::new(format!(
                 "{} is not a {}; expected exactly one of: {}",
@@ -210,8 +234,7 @@ impl<'de> Deserializer<'de> for &'de Node {
                 name.to_lowercase(),
                 variants.join(", ")
             ))),
-        };
-        result.map_err(|err| err.at(&self.place))
+        }
     }
 
     serde::forward_to_deserialize_any! {
@@ -233,117 +256,5 @@ impl Node {
             Value::List(_) => Unexpected::Seq,
             Value::Map(_) => Unexpected::Map,
         }
-    }
-}
-
-struct Items<'de> {
-    items: std::iter::Enumerate<std::slice::Iter<'de, Node>>,
-}
-
-impl<'de> de::SeqAccess<'de> for Items<'de> {
-    type Error = DecodeError;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, DecodeError> {
-        let Some((index, node)) = self.items.next() else {
-            return Ok(None);
-        };
-        seed.deserialize(node)
-            .map(Some)
-            .map_err(|err| err.at(&node.place).under(&index.to_string()))
-    }
-}
-
-struct Entries<'de> {
-    entries: std::slice::Iter<'de, Entry>,
-    current: Option<&'de Entry>,
-}
-
-impl<'de> de::MapAccess<'de> for Entries<'de> {
-    type Error = DecodeError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, DecodeError> {
-        self.current = self.entries.next();
-        let Some(entry) = self.current else {
-            return Ok(None);
-        };
-        let key = IntoDeserializer::<DecodeError>::into_deserializer(entry.key.as_str());
-        seed.deserialize(key)
-            .map(Some)
-            .map_err(|err| err.at(&entry.place))
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(
-        &mut self,
-        seed: V,
-    ) -> Result<V::Value, DecodeError> {
-        let entry = self
-            .current
-            .ok_or_else(|| DecodeError::new("a value without its key".to_owned()))?;
-        seed.deserialize(&entry.node)
-            .map_err(|err| err.at(&entry.node.place).under(&entry.key))
-    }
-}
-
-struct Variant<'de> {
-    entry: &'de Entry,
-}
-
-impl<'de> de::EnumAccess<'de> for Variant<'de> {
-    type Error = DecodeError;
-    type Variant = Self;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(
-        self,
-        seed: V,
-    ) -> Result<(V::Value, Self), DecodeError> {
-        let key = IntoDeserializer::<DecodeError>::into_deserializer(self.entry.key.as_str());
-        let value = seed
-            .deserialize(key)
-            .map_err(|err: DecodeError| err.at(&self.entry.place))?;
-        Ok((value, self))
-    }
-}
-
-impl<'de> de::VariantAccess<'de> for Variant<'de> {
-    type Error = DecodeError;
-
-    fn unit_variant(self) -> Result<(), DecodeError> {
-        Err(DecodeError::new(format!("{:?} takes no value", self.entry.key)).at(&self.entry.place))
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(
-        self,
-        seed: T,
-    ) -> Result<T::Value, DecodeError> {
-        seed.deserialize(&self.entry.node)
-            .map_err(|err| err.at(&self.entry.node.place).under(&self.entry.key))
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(
-        self,
-        _len: usize,
-        visitor: V,
-    ) -> Result<V::Value, DecodeError> {
-        self.entry
-            .node
-            .deserialize_any(visitor)
-            .map_err(|err| err.under(&self.entry.key))
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, DecodeError> {
-        self.entry
-            .node
-            .deserialize_any(visitor)
-            .map_err(|err| err.under(&self.entry.key))
     }
 }

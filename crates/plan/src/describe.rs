@@ -175,7 +175,7 @@ impl TenantPlan {
 impl Stage {
     fn in_words(&self) -> String {
         let mut classes: Vec<(String, u32)> = Vec::new();
-        for group in self.rounds.iter().flat_map(|r| &r.groups) {
+        for group in self.groups() {
             let class = group.request.class();
             match classes.iter_mut().find(|(name, _)| *name == class) {
                 Some((_, count)) => *count += group.count,

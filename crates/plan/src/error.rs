@@ -81,6 +81,15 @@ pub enum PlanError {
 impl host::usage::UserError for PlanError {}
 
 impl PlanError {
+    /// The error that what an option sets is wrong.
+    pub(super) fn option(option: &str, field: &str, problem: String) -> Self {
+        Self::Field {
+            at: Place::whole(option),
+            field: field.to_owned(),
+            problem,
+        }
+    }
+
     /// The error for an unknown name, with the accepted ones.
     pub(super) fn unknown<S: AsRef<str>>(
         kind: &'static str,
@@ -107,41 +116,41 @@ fn where_of(at: &Place, field: &str) -> String {
     }
 }
 
+/// The accepted name that is most like `name`, if one is like it.
+pub(super) fn nearest<'a>(name: &str, accepted: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    accepted
+        .map(|a| (strsim::jaro_winkler(name, a), a))
+        .filter(|(score, _)| *score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, near)| near)
+}
+
 /// `; did you mean …? There are: …`.
 pub(super) fn suggestion<S: AsRef<str>>(name: &str, accepted: &[S]) -> String {
-    let near = accepted
-        .iter()
-        .map(|a| (strsim::jaro_winkler(name, a.as_ref()), a.as_ref()))
-        .filter(|(score, _)| *score > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
     let all: Vec<&str> = accepted.iter().map(AsRef::as_ref).collect();
-    match (near, all.is_empty()) {
-        (Some((_, near)), _) => {
-            format!("; did you mean {near:?}? Accepted: {}", all.join(", "))
-        }
-        (None, false) => format!("; accepted: {}", all.join(", ")),
-        (None, true) => "; none is accepted here".to_owned(),
+    let listed = all.join(", ");
+    match nearest(name, all.iter().copied()) {
+        Some(near) => format!("; did you mean {near:?}? Accepted: {listed}"),
+        None if all.is_empty() => "; none is accepted here".to_owned(),
+        None => format!("; accepted: {listed}"),
     }
 }
 
 /// A user's text, shortened for one line of a message: no control characters, and at most 60 characters.
 pub(super) fn shorten(text: &str) -> String {
     const MOST: usize = 60;
-    let mut short: String = text.chars().take(MOST).collect();
+    let escaped = |c: char| {
+        if c.is_control() {
+            c.escape_debug().to_string()
+        } else {
+            c.to_string()
+        }
+    };
+    let mut short: String = text.chars().take(MOST).map(escaped).collect();
     if text.chars().nth(MOST).is_some() {
         short.push('…');
     }
     short
-        .chars()
-        .flat_map(|c| {
-            let escaped: String = if c.is_control() {
-                c.escape_debug().collect()
-            } else {
-                c.to_string()
-            };
-            escaped.chars().collect::<Vec<_>>()
-        })
-        .collect()
 }
 
 /// A number as a user would write it.

@@ -25,13 +25,11 @@ pub struct Published {
     /// Which metric.
     pub metric: Metric,
     /// Arm it was published for; `None`: every arm.
-    #[serde(default)]
     pub arm: Option<String>,
     /// Team; left out for a metric of the whole run.
     #[serde(default)]
     pub tenant: String,
     /// Class of request, for a metric that has one.
-    #[serde(default)]
     pub class: Option<String>,
     /// Its value.
     pub value: f64,
@@ -92,10 +90,8 @@ pub struct Within {
     /// The metric.
     pub of: MetricRef,
     /// Lower bound, inclusive.
-    #[serde(default)]
     pub at_least: Option<f64>,
     /// Upper bound, inclusive.
-    #[serde(default)]
     pub at_most: Option<f64>,
 }
 
@@ -108,10 +104,8 @@ pub struct Ratio {
     /// What it is divided by.
     pub to: MetricRef,
     /// Lower bound, inclusive.
-    #[serde(default)]
     pub at_least: Option<f64>,
     /// Upper bound, inclusive.
-    #[serde(default)]
     pub at_most: Option<f64>,
 }
 
@@ -122,7 +116,6 @@ pub struct Requests {
     /// Team.
     pub tenant: String,
     /// Class of request. Default: all classes.
-    #[serde(default)]
     pub class: Option<String>,
 }
 
@@ -136,10 +129,8 @@ pub struct MetricRef {
     #[serde(default)]
     pub tenant: String,
     /// Class of request, for a metric that has one.
-    #[serde(default)]
     pub class: Option<String>,
     /// Arm. Default: the arm being judged.
-    #[serde(default)]
     pub arm: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::Check;
 use super::error::PlanError;
-use super::expect::{Expect, Metric, Predicate};
+use super::expect::{Expect, Metric, MetricRef, Predicate};
 use super::experiment::Experiment;
 use super::metric::{Scope, Use};
 
@@ -28,7 +28,7 @@ pub(super) fn check_expect(
     };
     for (i, p) in experiment.expect.published.iter().enumerate() {
         let path = format!("expect.published.{i}");
-        names.team(&path, &p.tenant, p.class.as_deref(), Some(p.metric))?;
+        names.metric(&path, &p.tenant, p.class.as_deref(), p.metric)?;
         names.arm(&path, p.arm.as_deref())?;
     }
     for (i, claim) in experiment.expect.claims.iter().enumerate() {
@@ -40,44 +40,22 @@ pub(super) fn check_expect(
         match &claim.holds {
             Predicate::Within(p) => {
                 let path = format!("{path}.within");
-                names.team(
-                    &format!("{path}.of"),
-                    &p.of.tenant,
-                    p.of.class.as_deref(),
-                    Some(p.of.metric),
-                )?;
-                names.arm(&format!("{path}.of"), p.of.arm.as_deref())?;
+                names.metric_ref(&format!("{path}.of"), &p.of)?;
                 names.bounds(&path, p.at_least, p.at_most)?;
             }
             Predicate::Ratio(p) => {
                 let path = format!("{path}.ratio");
-                for (key, metric) in [("of", &p.of), ("to", &p.to)] {
-                    let path = format!("{path}.{key}");
-                    names.team(
-                        &path,
-                        &metric.tenant,
-                        metric.class.as_deref(),
-                        Some(metric.metric),
-                    )?;
-                    names.arm(&path, metric.arm.as_deref())?;
-                }
+                names.metric_ref(&format!("{path}.of"), &p.of)?;
+                names.metric_ref(&format!("{path}.to"), &p.to)?;
                 names.bounds(&path, p.at_least, p.at_most)?;
             }
             Predicate::AllBound(p) => {
-                names.team(
-                    &format!("{path}.all-bound"),
-                    &p.tenant,
-                    p.class.as_deref(),
-                    None,
-                )?;
+                let path = format!("{path}.all-bound");
+                names.class(&path, &p.tenant, p.class.as_deref())?;
             }
             Predicate::SomeUnbound(p) => {
-                names.team(
-                    &format!("{path}.some-unbound"),
-                    &p.tenant,
-                    p.class.as_deref(),
-                    None,
-                )?;
+                let path = format!("{path}.some-unbound");
+                names.class(&path, &p.tenant, p.class.as_deref())?;
             }
         }
     }
@@ -119,67 +97,69 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    fn team(
+    fn metric_ref(&self, path: &str, of: &MetricRef) -> Result<(), PlanError> {
+        self.metric(path, &of.tenant, of.class.as_deref(), of.metric)?;
+        self.arm(path, of.arm.as_deref())
+    }
+
+    fn metric(
         &self,
         path: &str,
         tenant: &str,
         class: Option<&str>,
-        metric: Option<Metric>,
+        metric: Metric,
     ) -> Result<(), PlanError> {
-        if let Some(metric) = metric.filter(|m| m.row().used != Use::Judge) {
-            let problem = format!("{metric} can't be judged (docs/metrics.md says what can)");
-            return Err(self.check.wrong(&format!("{path}.metric"), problem));
+        let field = format!("{path}.metric");
+        let judged = metric.row().used == Use::Judge;
+        self.check.require(judged, &field, || {
+            format!("{metric} can't be judged (docs/metrics.md says what can)")
+        })?;
+        if metric.of_run() {
+            let of_run = tenant.is_empty() && class.is_none();
+            return self.check.require(of_run, &field, || {
+                format!("{metric} is not counted by team or class")
+            });
         }
-        if let Some(metric) = metric.filter(|f| f.of_run()) {
-            if tenant.is_empty() && class.is_none() {
-                return Ok(());
-            }
-            let problem = format!("{} is not counted by team or class", metric.id());
-            return Err(self.check.wrong(&format!("{path}.metric"), problem));
-        }
+        let by_class = class.is_none() || metric.by_class();
+        self.check.require(by_class, &format!("{path}.class"), || {
+            format!("{metric} is not counted by class")
+        })?;
+        self.class(path, tenant, class)?;
+        let told = class.is_some() || metric.row().scope != Scope::Class;
+        self.check.require(told, &format!("{path}.class"), || {
+            let known = self.classes.get(tenant).into_iter().flatten();
+            let known: Vec<&str> = known.map(String::as_str).collect();
+            format!(
+                "is missing: there is a {metric} of each class of requests; {tenant} has {}",
+                known.join(", ")
+            )
+        })
+    }
+
+    fn class(&self, path: &str, tenant: &str, class: Option<&str>) -> Result<(), PlanError> {
         let teams: Vec<&String> = self.classes.keys().collect();
-        self.check
-            .one_of(&format!("{path}.tenant"), "tenant", tenant, &teams)?;
-        let field = format!("{path}.class");
+        let check = self.check;
+        check.one_of(&format!("{path}.tenant"), "tenant", tenant, &teams)?;
+        let Some(class) = class else { return Ok(()) };
         let classes: Vec<&String> = self.classes.get(tenant).into_iter().flatten().collect();
-        let Some(class) = class else {
-            return match metric {
-                Some(metric) if metric.row().scope == Scope::Class => {
-                    let known: Vec<&str> = classes.iter().map(|class| class.as_str()).collect();
-                    let problem = format!(
-                        "is missing: there is a {metric} of each class of requests; {tenant} has {}",
-                        known.join(", ")
-                    );
-                    Err(self.check.wrong(&field, problem))
-                }
-                _ => Ok(()),
-            };
-        };
-        if let Some(metric) = metric.filter(|f| !f.by_class()) {
-            let problem = format!("{} is not counted by class", metric.id());
-            return Err(self.check.wrong(&field, problem));
-        }
-        self.check.one_of(&field, "class", class, &classes)
+        check.one_of(&format!("{path}.class"), "class", class, &classes)
     }
 
     fn arm(&self, path: &str, arm: Option<&str>) -> Result<(), PlanError> {
-        match arm {
-            None => Ok(()),
-            Some(arm) => self
-                .check
-                .one_of(&format!("{path}.arm"), "arm", arm, &self.arms),
-        }
+        let Some(arm) = arm else { return Ok(()) };
+        let field = format!("{path}.arm");
+        self.check.one_of(&field, "arm", arm, &self.arms)
     }
 
     fn bounds(&self, path: &str, least: Option<f64>, most: Option<f64>) -> Result<(), PlanError> {
+        let any = least.is_some() || most.is_some();
+        self.check
+            .require(any, path, || "needs at_least, at_most or both".to_owned())?;
         match (least, most) {
-            (None, None) => Err(self
-                .check
-                .wrong(path, "needs at_least, at_most or both".to_owned())),
-            (Some(least), Some(most)) if least > most => Err(self.check.wrong(
-                &format!("{path}.at_least"),
-                format!("{least} is more than at_most, {most}"),
-            )),
+            (Some(least), Some(most)) => {
+                self.check
+                    .ordered(path, ["at_least", "at_most"], least, most)
+            }
             _ => Ok(()),
         }
     }

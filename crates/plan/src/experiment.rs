@@ -117,14 +117,11 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
     let sized = |arm: &Arm| overrides.nodes.is_some() && arm.has_own_size();
     let asked = |arm: &&Arm| overrides.arms.contains(&arm.name);
     if let Some(arm) = experiment.arms.iter().filter(asked).find(|arm| sized(arm)) {
-        return Err(PlanError::Field {
-            at: super::Place::whole("--nodes"),
-            field: "cluster.resize_to".to_owned(),
-            problem: format!(
-                "arm {} is about a number of machines of its own; leave out --nodes or the arm",
-                arm.name
-            ),
-        });
+        let problem = format!(
+            "arm {} is about a number of machines of its own; leave out --nodes or the arm",
+            arm.name
+        );
+        return Err(PlanError::option("--nodes", "cluster.resize_to", problem));
     }
     let plans: Result<Vec<Plan>, PlanError> = experiment
         .arms
@@ -148,11 +145,7 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
             minutes(run_secs(plan))
         );
         return Err(match overrides.soak_secs {
-            Some(_) => PlanError::Field {
-                at: super::Place::whole("--soak"),
-                field: "soak_secs".to_owned(),
-                problem,
-            },
+            Some(_) => PlanError::option("--soak", "soak_secs", problem),
             None => experiment.wrong("soak_secs", problem),
         });
     }
@@ -315,12 +308,10 @@ fn arms(doc: &Document, check: Check<'_>) -> Result<Vec<Arm>, PlanError> {
             .get("arms")
             .and_then(|all| all.get(name)?.get("changes"));
         for fixed in super::schema::FIXED {
-            if changes.is_some_and(|changes| changes.get(fixed).is_some()) {
-                return Err(check.wrong(
-                    &format!("{path}.changes.{fixed}"),
-                    "cannot be changed by an arm".to_owned(),
-                ));
-            }
+            let kept = changes.is_none_or(|changes| changes.get(fixed).is_none());
+            check.require(kept, &format!("{path}.changes.{fixed}"), || {
+                "cannot be changed by an arm".to_owned()
+            })?;
         }
         // A null removes a field; one that is not there may be misspelt.
         if let Some(changes) = changes {
@@ -343,11 +334,9 @@ fn arms(doc: &Document, check: Check<'_>) -> Result<Vec<Arm>, PlanError> {
             changes: None,
         });
     }
-    if arms.iter().all(|arm| arm.on_request) {
-        return Err(check.wrong(
-            "arms",
-            "all have on_request: true; at least one must run unasked".to_owned(),
-        ));
-    }
+    let unasked = arms.iter().any(|arm| !arm.on_request);
+    check.require(unasked, "arms", || {
+        "all have on_request: true; at least one must run unasked".to_owned()
+    })?;
     Ok(arms)
 }

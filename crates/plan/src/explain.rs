@@ -69,13 +69,13 @@ impl Experiment {
         if !self.expect.claims.is_empty() {
             writeln!(f, "\nwhat must hold")?;
         }
-        for shape in &self.expect.claims {
-            let arms = if shape.arms.is_empty() {
+        for claim in &self.expect.claims {
+            let arms = if claim.arms.is_empty() {
                 "every arm".into()
             } else {
-                shape.arms.join(", ")
+                claim.arms.join(", ")
             };
-            writeln!(f, "  {arms}: {}", shape.claim)?;
+            writeln!(f, "  {arms}: {}", claim.claim)?;
         }
         Ok(())
     }

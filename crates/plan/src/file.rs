@@ -11,7 +11,7 @@ use super::expect::Expect;
 use super::host::Host;
 use super::stalls::StallsDoc;
 use super::value::{Count, Limits, QuotaCards, RequestShape, RunTime};
-use super::{ClearerPlan, ClientLimit, Policy, Preempt, QuotaUnit};
+use super::{ClearerPlan, ClientLimit, HardwarePlan, Policy, Preempt, QuotaUnit, yes};
 
 /// An experiment: a cluster, its teams and what they submit, arms that differ in named settings, and what is expected.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -29,20 +29,17 @@ pub(super) struct Document {
     pub host: Host,
     /// Timeline minutes, and a data plane's seconds, are divided by this. Default: the timeline's `time_compression`; 1 if
     /// there is only a data plane.
-    #[serde(default)]
     pub compress: Option<f64>,
     /// Seed of all random choices.
-    #[serde(default = "one_u64")]
+    #[serde(default = "one::<u64>")]
     pub seed: u64,
     /// Runs of each arm, interleaved.
-    #[serde(default = "one_u32")]
+    #[serde(default = "one::<u32>")]
     pub repeats: u32,
     /// Instead of `repeats`: run the arms in turn for this many seconds, each run on a cluster of its own, and count restarts
     /// over time. A run that would not end in time is not begun. Default: off.
-    #[serde(default)]
     pub soak_secs: Option<f64>,
     /// The run ends this many seconds after the clock starts. Default: when all work is done.
-    #[serde(default)]
     pub observe_secs: Option<f64>,
     /// The observation goes on this many seconds after all awaited work is done, to see what became of evicted work.
     /// `observe_secs` ends it all the same.
@@ -50,9 +47,8 @@ pub(super) struct Document {
     pub linger_secs: f64,
     /// The run gives up this many seconds after the clock started, even if work is unfinished. Default: 3 times the ideal
     /// makespan of the slowest team plus 600.
-    #[serde(default)]
     pub give_up_secs: Option<f64>,
-    /// Shape of the fake cluster.
+    /// The machines of the fake cluster.
     #[serde(default)]
     pub cluster: ClusterDoc,
     /// HAMi's policies and limits.
@@ -69,15 +65,12 @@ pub(super) struct Document {
     pub controller_manager: ControllerManagerDoc,
     /// What kwok plays on the fake machines.
     #[serde(default)]
-    pub hardware: HardwareDoc,
+    pub hardware: HardwarePlan,
     /// The delays of pods between bind and useful work, and between their end and free cards. Default: none.
-    #[serde(default)]
     pub data_plane: Option<DataPlaneDoc>,
     /// The node clearer beside the run. Default: none.
-    #[serde(default)]
     pub clearer: Option<ClearerPlan>,
     /// Stalls of the cluster's storage. Default: none.
-    #[serde(default)]
     pub stalls: Option<StallsDoc>,
     /// The teams by name, in the order in which they are shown. Each background team is bound before the next is submitted.
     pub tenants: IndexMap<String, TenantDoc>,
@@ -89,16 +82,8 @@ pub(super) struct Document {
     pub expect: Expect,
 }
 
-fn one_u64() -> u64 {
-    1
-}
-
-fn one_u32() -> u32 {
-    1
-}
-
-fn yes() -> bool {
-    true
+fn one<T: From<u8>>() -> T {
+    1.into()
 }
 
 /// The machines of the fake cluster: a number, or groups of them.
@@ -163,10 +148,7 @@ pub(super) struct KueueDoc {
 impl Default for KueueDoc {
     fn default() -> Self {
         Self {
-            limits: ClientLimit {
-                qps: 50.0,
-                burst: 100,
-            },
+            limits: ClientLimit::new(50.0, 100),
             quota_unit: QuotaUnit::Cards,
         }
     }
@@ -185,10 +167,7 @@ pub(super) struct SchedulerDoc {
 impl Default for SchedulerDoc {
     fn default() -> Self {
         Self {
-            limits: ClientLimit {
-                qps: 50.0,
-                burst: 100,
-            },
+            limits: ClientLimit::new(50.0, 100),
             leader_elect: true,
         }
     }
@@ -205,20 +184,9 @@ pub(super) struct ControllerManagerDoc {
 impl Default for ControllerManagerDoc {
     fn default() -> Self {
         Self {
-            limits: ClientLimit {
-                qps: 20.0,
-                burst: 30,
-            },
+            limits: ClientLimit::new(20.0, 30),
         }
     }
-}
-
-/// What kwok plays on the fake machines.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct HardwareDoc {
-    /// Delay from HAMi's bind to the device plugin's answer, seconds.
-    pub device_plugin_delay_secs: f64,
 }
 
 /// A team. With a quota it submits Jobs of one pod each, which Kueue admits. Without a quota it submits bare pods.
@@ -226,19 +194,15 @@ pub(super) struct HardwareDoc {
 #[serde(deny_unknown_fields)]
 pub(super) struct TenantDoc {
     /// The regime it belongs to. `headroom bench REGIME` runs the teams of that regime and those without one.
-    #[serde(default)]
     pub regime: Option<String>,
     /// The group of machines it uses. Default: any machine.
-    #[serde(default)]
     pub group: Option<String>,
     /// Its ClusterQueue. Default: none, its pods bypass Kueue.
-    #[serde(default)]
     pub quota: Option<QuotaDoc>,
     /// Priority of its Jobs.
     #[serde(default)]
     pub priority: i32,
     /// Cards reserved for it during the whole run (for its reserved card-seconds).
-    #[serde(default)]
     pub reserved_cards: Option<u32>,
     /// A team that only fills the cluster. Its work is submitted and bound before the clock starts, and not awaited at the
     /// end.
@@ -263,13 +227,10 @@ pub(super) struct QuotaDoc {
     /// group's cards.
     pub cards: QuotaCards,
     /// `cohortName`. Default: no borrowing or lending.
-    #[serde(default)]
     pub cohort: Option<String>,
     /// `borrowingLimit` in cards. Default: no limit.
-    #[serde(default)]
     pub borrowing_limit_cards: Option<u32>,
     /// `lendingLimit` in cards. Default: no limit.
-    #[serde(default)]
     pub lending_limit_cards: Option<u32>,
     /// `preemption.reclaimWithinCohort`.
     #[serde(default)]
@@ -321,10 +282,8 @@ pub(super) struct Requests {
     /// What each asks for.
     pub request: RequestShape,
     /// How long each runs, seconds. Default: until the end of the run.
-    #[serde(default)]
     pub run_secs: Option<RunTime>,
     /// How long each runs, timeline minutes (before compression).
-    #[serde(default)]
     pub run_minutes: Option<RunTime>,
 }
 
@@ -345,10 +304,8 @@ pub(super) struct Stream {
     /// What each asks for.
     pub request: RequestShape,
     /// How long each runs, seconds. Default: until the end of the run.
-    #[serde(default)]
     pub run_secs: Option<RunTime>,
     /// How long each runs, timeline minutes (before compression).
-    #[serde(default)]
     pub run_minutes: Option<RunTime>,
 }
 

@@ -105,7 +105,6 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_plane: Option<DataPlanePlan>,
     /// The node clearer beside the run, if there is one.
-    #[serde(default)]
     pub clearer: Option<ClearerPlan>,
     /// Stalls of etcd that the harness causes, in order.
     #[serde(default)]
@@ -207,6 +206,12 @@ pub struct ClientLimit {
     pub burst: u32,
 }
 
+impl ClientLimit {
+    pub(crate) const fn new(qps: f64, burst: u32) -> Self {
+        Self { qps, burst }
+    }
+}
+
 /// HAMi's policies and limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HamiPlan {
@@ -260,7 +265,8 @@ pub struct ControllerManagerPlan {
 }
 
 /// What kwok plays on the fake machines, in seconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct HardwarePlan {
     /// Delay from HAMi's bind to the device plugin's answer (lock release, `bind-phase: success`).
     pub device_plugin_delay_secs: f64,
@@ -329,9 +335,6 @@ fn yes() -> bool {
 impl TenantPlan {
     /// All its groups of Jobs, in the order of submission.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
-        self.stages
-            .iter()
-            .flat_map(|s| &s.rounds)
-            .flat_map(|r| &r.groups)
+        self.stages.iter().flat_map(Stage::groups)
     }
 }

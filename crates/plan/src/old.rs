@@ -40,30 +40,23 @@ impl fmt::Display for Hint {
 /// Replaces old words in an experiment file by today's.
 pub(super) fn modernise(document: &mut Node) -> Vec<Hint> {
     let mut hints = Vec::new();
-    clearer(document, &mut hints);
-    if let Some(arms) = document.get_mut("arms") {
-        for arm in arms.entries_mut() {
-            if let Some(changes) = arm.node.get_mut("changes") {
-                clearer(changes, &mut hints);
-            }
-        }
+    rename_in(document.get_mut("clearer"), "stops", "evicts", &mut hints);
+    let arms = document.get_mut("arms").into_iter();
+    for arm in arms.flat_map(Node::entries_mut) {
+        let changes = arm.node.get_mut("changes");
+        let clearer = changes.and_then(|changes| changes.get_mut("clearer"));
+        rename_in(clearer, "stops", "evicts", &mut hints);
     }
+    rename_in(document.get_mut("expect"), "shape", "claims", &mut hints);
     if let Some(expect) = document.get_mut("expect") {
-        for entry in expect.entries_mut() {
-            rename(entry, "shape", "claims", &mut hints);
-        }
         metrics(expect, &mut hints);
     }
     hints
 }
 
-fn clearer(document: &mut Node, hints: &mut Vec<Hint>) {
-    for entry in document
-        .get_mut("clearer")
-        .into_iter()
-        .flat_map(Node::entries_mut)
-    {
-        rename(entry, "stops", "evicts", hints);
+fn rename_in(mapping: Option<&mut Node>, old: &str, new: &str, hints: &mut Vec<Hint>) {
+    for entry in mapping.into_iter().flat_map(Node::entries_mut) {
+        rename(entry, old, new, hints);
     }
 }
 
@@ -107,6 +100,7 @@ mod tests {
     /// Every old word, and what it is called today.
     const WORDS: [(&str, &str); 7] = [
         ("stops: [tasks]", "evicts: [tasks]"),
+        ("  shape:", "  claims:"),
         ("figure: landed_right", "metric: placed_right"),
         ("figure: bound_p95_secs", "metric: bind_latency_p95_secs"),
         ("figure: not_landed_right", "metric: not_placed_right"),
@@ -115,7 +109,6 @@ mod tests {
             "metric: placed_elsewhere_share",
         ),
         ("figure: makespan_secs", "metric: makespan_secs"),
-        ("  shape:", "  claims:"),
     ];
 
     const TODAY: &str = "\

@@ -3,7 +3,7 @@
 use super::file::HamiDoc;
 use super::tree::{Node, Value};
 use super::value::Limits;
-use super::{NamedLimits, Place, PlanError, Policy};
+use super::{NamedLimits, PlanError, Policy};
 
 /// The settings of the command line. An option goes before the arm, the arm before the file.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,48 +45,32 @@ impl Overrides {
 
 /// The other options, as changes of the document: where one is wrong, the error names it.
 pub(super) fn options(overrides: &Overrides) -> Result<Vec<Node>, PlanError> {
-    let set = [
+    let whole = |n: Option<u32>| n.map(|n| Value::Int(n.into()));
+    let quick = overrides.quick.then_some(QUICK_COMPRESS);
+    let seed = overrides.seed.map(|n| Value::Int(n.into()));
+    let set: [(_, &[&str], _); 6] = [
         (
             "--compress",
-            vec!["compress"],
+            &["compress"],
             overrides.compress.map(Value::Float),
         ),
-        (
-            "--nodes",
-            vec!["cluster", "resize_to"],
-            overrides.nodes.map(|n| Value::Int(n.into())),
-        ),
-        (
-            "--seed",
-            vec!["seed"],
-            overrides.seed.map(|n| Value::Int(n.into())),
-        ),
-        (
-            "--repeat",
-            vec!["repeats"],
-            overrides.repeat.map(|n| Value::Int(n.into())),
-        ),
+        ("--nodes", &["cluster", "resize_to"], whole(overrides.nodes)),
+        ("--seed", &["seed"], seed),
+        ("--repeat", &["repeats"], whole(overrides.repeat)),
         (
             "--soak",
-            vec!["soak_secs"],
+            &["soak_secs"],
             overrides.soak_secs.map(Value::Float),
         ),
-        (
-            "--quick",
-            vec!["compress"],
-            overrides.quick.then_some(Value::Float(QUICK_COMPRESS)),
-        ),
+        ("--quick", &["compress"], quick.map(Value::Float)),
     ];
     if overrides.quick && overrides.compress.is_some() {
-        return Err(PlanError::Field {
-            at: Place::whole("--quick"),
-            field: "compress".to_owned(),
-            problem: format!("is {QUICK_COMPRESS} already; leave out --compress or --quick"),
-        });
+        let problem = format!("is {QUICK_COMPRESS} already; leave out --compress or --quick");
+        return Err(PlanError::option("--quick", "compress", problem));
     }
     let set = set
         .into_iter()
-        .filter_map(|(option, path, value)| Some(Node::option(option, value?).nest(&path)));
+        .filter_map(|(option, path, value)| Some(Node::option(option, value?).nest(path)));
     // So many runs, and not as many as there is time for by the file.
     let repeat = overrides.repeat.filter(|_| overrides.soak_secs.is_none());
     let no_soak = repeat.map(|_| Node::option("--repeat", Value::Null).nest(&["soak_secs"]));

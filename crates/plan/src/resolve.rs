@@ -13,7 +13,7 @@ use super::work::Work;
 use super::workload::Group;
 use super::{
     CARD_MEMORY_MIB, ClientLimit, ClusterPlan, ControllerManagerPlan, DataPlanePlan, HamiPlan,
-    HardwarePlan, KueuePlan, Place, Plan, RoundStart, SchedulerPlan, Stage, TenantPlan, source,
+    KueuePlan, Place, Plan, RoundStart, SchedulerPlan, Stage, TenantPlan, source,
 };
 use super::{expected, quotas, schedule};
 
@@ -103,9 +103,7 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         controller_manager: ControllerManagerPlan {
             limit: doc.controller_manager.limits,
         },
-        hardware: HardwarePlan {
-            device_plugin_delay_secs: doc.hardware.device_plugin_delay_secs,
-        },
+        hardware: doc.hardware.clone(),
         data_plane,
         clearer: doc.clearer.clone(),
         stalls: input.stalls()?,
@@ -124,13 +122,10 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         }
     }
     if let Some(regime) = input.regime {
-        let belongs = |name: &str| {
-            doc.tenants[name]
-                .regime
-                .as_ref()
-                .is_none_or(|own| own == regime)
-        };
-        plan.tenants.retain(|team| belongs(&team.name));
+        plan.tenants.retain(|team| {
+            let own = doc.tenants[&team.name].regime.as_ref();
+            own.is_none_or(|own| own == regime)
+        });
     }
     input.check_work(&plan)?;
     let give_up_secs = doc.give_up_secs;
@@ -175,17 +170,15 @@ impl Input<'_> {
             ("observe_secs", doc.observe_secs, check::SECS),
             ("give_up_secs", doc.give_up_secs, check::SECS),
             ("soak_secs", doc.soak_secs, check::SECS),
+            (
+                "hardware.device_plugin_delay_secs",
+                Some(doc.hardware.device_plugin_delay_secs),
+                check::SECS_OR_ZERO,
+            ),
+            ("linger_secs", Some(doc.linger_secs), check::SECS_OR_ZERO),
         ] {
-            if let Some(value) = value {
-                check.number(field, value, range)?;
-            }
+            check.number(field, value, range)?;
         }
-        check.number(
-            "hardware.device_plugin_delay_secs",
-            doc.hardware.device_plugin_delay_secs,
-            check::SECS_OR_ZERO,
-        )?;
-        check.number("linger_secs", doc.linger_secs, check::SECS_OR_ZERO)?;
         let limit = |path: &str, limit: ClientLimit| {
             check.number(&format!("{path}.qps"), limit.qps, check::QPS)?;
             check.whole(&format!("{path}.burst"), limit.burst, check::BURST)
@@ -251,43 +244,30 @@ impl Input<'_> {
     }
 
     fn no_effect(&self, option: &str) -> PlanError {
-        PlanError::Field {
-            at: Place::whole(option),
-            field: "workload".to_owned(),
-            problem: format!(
-                "{} has no timeline, so this would change nothing; leave it out",
-                self.doc.name
-            ),
-        }
+        let name = &self.doc.name;
+        let problem = format!("{name} has no timeline, so this would change nothing; leave it out");
+        PlanError::option(option, "workload", problem)
     }
 
     /// The compression; `None` if nothing depends on it.
     fn compress(&self, timelines: &BTreeMap<String, Timeline>) -> Result<Option<f64>, PlanError> {
-        let minutes = self.doc.tenants.values().any(uses_minutes);
-        if timelines.is_empty() && !minutes && self.doc.data_plane.is_some() {
-            return Ok(Some(self.doc.compress.unwrap_or(1.0)));
-        }
-        if timelines.is_empty() && !minutes {
-            return match self.overrides.compress {
-                Some(_) => Err(self.no_effect("--compress")),
-                None => Ok(None),
+        if timelines.is_empty() && !self.doc.tenants.values().any(uses_minutes) {
+            return match (&self.doc.data_plane, self.overrides.compress) {
+                (Some(_), _) => Ok(Some(self.doc.compress.unwrap_or(1.0))),
+                (None, Some(_)) => Err(self.no_effect("--compress")),
+                (None, None) => Ok(None),
             };
         }
         if self.doc.compress.is_some() {
             return Ok(self.doc.compress);
         }
         let mut own = timelines.values().map(|t| t.time_compression);
+        let missing = |why: &str| Err(self.check.wrong("compress", format!("is missing: {why}")));
         let Some(first) = own.next() else {
-            return Err(self.check.wrong(
-                "compress",
-                "is missing: run_minutes needs it where there is no timeline".to_owned(),
-            ));
+            return missing("run_minutes needs it where there is no timeline");
         };
         if own.any(|other| other.total_cmp(&first).is_ne()) {
-            return Err(self.check.wrong(
-                "compress",
-                "is missing: the timelines differ in time_compression".to_owned(),
-            ));
+            return missing("the timelines differ in time_compression");
         }
         Ok(Some(first))
     }
@@ -300,52 +280,36 @@ impl Input<'_> {
             let request = group.request;
             let (cards, mib) = quotas::charged(plan.kueue.quota_unit, request);
             let most_mib = u64::from(most) * u64::from(CARD_MEMORY_MIB);
-            if team.quota.is_some() && (cards > most || u64::from(mib) > most_mib) {
-                let cards = if request.cards == 1 { "card" } else { "cards" };
-                let problem = format!(
-                    "a Job of {} {cards} never fits: quota and machines let the team hold {most} at most",
-                    request.cards
-                );
-                return Err(self.check.wrong(&field, problem));
-            }
+            let fits = team.quota.is_none() || (cards <= most && u64::from(mib) <= most_mib);
+            self.check.require(fits, &field, || {
+                let (n, cards) = (request.cards, if request.cards == 1 { "card" } else { "cards" });
+                format!("a Job of {n} {cards} never fits: quota and machines let the team hold {most} at most")
+            })?;
             if team.background && request.gpumem_mib.is_none() {
                 background_cards += group.count * request.cards;
             }
         }
-        if background_cards > most {
-            let problem = format!(
-                "background work of {background_cards} cards never fits: the team can hold {most} at most"
-            );
-            return Err(self.check.wrong(&field, problem));
-        }
-        Ok(())
+        self.check.require(background_cards <= most, &field, || {
+            format!("background work of {background_cards} cards never fits: the team can hold {most} at most")
+        })
     }
 
     /// There must be something to measure, and it must end.
     fn check_work(&self, plan: &Plan) -> Result<(), PlanError> {
-        let measured: Vec<&TenantPlan> = plan
-            .tenants
-            .iter()
+        let teams = plan.tenants.iter();
+        let measured: Vec<_> = teams
             .filter(|t| t.awaited && !t.stages.is_empty())
             .collect();
-        if measured.is_empty() {
-            return Err(self.check.wrong(
-                "tenants",
-                "no team has a workload to wait for (background teams are not waited for)"
-                    .to_owned(),
-            ));
-        }
-        let endless = measured
-            .iter()
-            .find(|t| t.groups().any(|g| g.run_secs.is_none()));
-        match endless {
-            Some(team) if plan.observe_secs.is_none() => Err(self.check.wrong(
-                "observe_secs",
-                format!(
-                    "is missing: work of team {:?} runs until the end of the run",
-                    team.name
-                ),
-            )),
+        self.check.require(!measured.is_empty(), "tenants", || {
+            "no team has a workload to wait for (background teams are not waited for)".to_owned()
+        })?;
+        let is_endless = |t: &&&TenantPlan| t.groups().any(|g| g.run_secs.is_none());
+        match measured.iter().find(is_endless) {
+            Some(TenantPlan { name, .. }) if plan.observe_secs.is_none() => {
+                let problem =
+                    format!("is missing: work of team {name:?} runs until the end of the run");
+                Err(self.check.wrong("observe_secs", problem))
+            }
             _ => Ok(()),
         }
     }

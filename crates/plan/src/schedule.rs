@@ -48,7 +48,8 @@ pub fn list_schedule(
     let mut machines = Machines::new(capacity);
     let mut placed: Vec<Placed> = Vec::new();
     let mut waiting = Waiting::default();
-    let mut ends: BinaryHeap<Reverse<(Secs, usize)>> = BinaryHeap::new();
+    // Ends as bits: those of numbers from 0 on are ordered as the numbers are.
+    let mut ends: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
     let mut next = 0;
     // When everything submitted so far was done: what a closed loop waits for.
     let mut done = 0.0;
@@ -58,14 +59,14 @@ pub fn list_schedule(
             RoundStart::AtSecs(at) => Some(at),
             RoundStart::ThinkSecs(think) => (!busy).then_some(done + think),
         };
-        let end = ends.peek().map(|Reverse((end, _))| end.0);
+        let end = ends.peek().map(|Reverse((end, _))| f64::from_bits(*end));
         let events = [end, due(next, done, end.is_some())];
         let Some(event) = events.into_iter().flatten().min_by(f64::total_cmp) else {
             return Some(placed);
         };
         clock = clock.max(event);
         while let Some(&Reverse((end, index))) = ends.peek()
-            && end.0 <= clock
+            && f64::from_bits(end) <= clock
         {
             ends.pop();
             machines.release(placed[index].node, placed[index].cards);
@@ -103,7 +104,7 @@ pub fn list_schedule(
             job.node = node;
             job.start_secs = clock;
             job.end_secs += clock;
-            ends.push(Reverse((Secs(job.end_secs), index)));
+            ends.push(Reverse((job.end_secs.to_bits(), index)));
             true
         });
     }
@@ -197,28 +198,4 @@ pub(crate) fn makespan_secs(
 ) -> Option<f64> {
     let placed = list_schedule(stages, capacity, turnaround_secs)?;
     Some(placed.iter().map(|p| p.end_secs).fold(0.0, f64::max))
-}
-
-/// Seconds in total order.
-#[derive(Debug, Clone, Copy)]
-struct Secs(f64);
-
-impl PartialEq for Secs {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Secs {}
-
-impl PartialOrd for Secs {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Secs {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
 }

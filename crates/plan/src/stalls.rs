@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::{self, Check};
 use super::error::PlanError;
+use super::value::Between;
 
 /// Longest stall, seconds. In a longer one nodes would lose their Leases (200 s), which hides everything else.
 const LONGEST_SECS: f64 = 120.0;
@@ -27,17 +28,7 @@ pub(super) struct StallsDoc {
     /// How many.
     pub count: u32,
     /// Seconds between two of them (and before the first), drawn from the seed.
-    pub gap_secs: Gap,
-}
-
-/// From so many seconds to so many.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Gap {
-    /// At least.
-    pub from: f64,
-    /// At most.
-    pub to: f64,
+    pub gap_secs: Between,
 }
 
 /// A stall of etcd.
@@ -63,13 +54,7 @@ impl StallsDoc {
             check.number(&field, *secs, 0.001..=LONGEST_SECS)?;
         }
         check.whole("stalls.count", self.count, 1..=MOST)?;
-        check.number("stalls.gap_secs.from", self.gap_secs.from, check::SECS)?;
-        check.number("stalls.gap_secs.to", self.gap_secs.to, check::SECS)?;
-        if self.gap_secs.from > self.gap_secs.to {
-            let Gap { from, to } = self.gap_secs;
-            let problem = format!("{from} is more than to, {to}");
-            return Err(check.wrong("stalls.gap_secs.from", problem));
-        }
+        self.gap_secs.check(check, "stalls.gap_secs", check::SECS)?;
         let mut rng = StdRng::seed_from_u64(seed ^ SEED_SALT);
         let mut lengths = Vec::new();
         while lengths.len() < self.count as usize {
@@ -87,12 +72,10 @@ impl StallsDoc {
                 Stall { at_secs, secs }
             })
             .collect();
-        if observe_secs.is_some_and(|end| free > end) {
-            let problem = format!(
-                "with these lengths and gaps the last stall ends {free:.0} s into the run, after observe_secs"
-            );
-            return Err(check.wrong("stalls.count", problem));
-        }
+        let fits = observe_secs.is_none_or(|end| free <= end);
+        check.require(fits, "stalls.count", || {
+            format!("with these lengths and gaps the last stall ends {free:.0} s into the run, after observe_secs")
+        })?;
         Ok(stalls)
     }
 }

@@ -19,7 +19,6 @@ pub(super) struct Timeline {
     pub time_compression: f64,
     /// Closed loop: a round starts this long after the round before it has finished. Without it each round has its own
     /// `at_minutes`.
-    #[serde(default)]
     pub think_minutes: Option<f64>,
     /// The stages in order.
     pub stages: Vec<TimelineStage>,
@@ -40,7 +39,6 @@ pub(super) struct TimelineStage {
 #[serde(deny_unknown_fields)]
 pub(super) struct TimelineRound {
     /// When, in minutes from the start. Only without `think_minutes`, and never before the round above.
-    #[serde(default)]
     pub at_minutes: Option<f64>,
     /// How many Jobs.
     pub count: u32,
@@ -69,9 +67,7 @@ impl Timeline {
         let check = Check { tree };
         check.name("name", &self.name)?;
         check.number("time_compression", self.time_compression, check::COMPRESS)?;
-        if let Some(think) = self.think_minutes {
-            check.number("think_minutes", think, check::THINK_MINUTES)?;
-        }
+        check.number("think_minutes", self.think_minutes, check::THINK_MINUTES)?;
         check.not_empty("stages", self.stages.len())?;
         let mut names = std::collections::BTreeSet::new();
         let mut before = 0.0;
@@ -79,12 +75,10 @@ impl Timeline {
         for (s, stage) in self.stages.iter().enumerate() {
             let path = format!("stages.{s}");
             check.name(&format!("{path}.name"), &stage.name)?;
-            if !names.insert(&stage.name) {
-                return Err(check.wrong(
-                    &format!("{path}.name"),
-                    format!("there is already a stage {:?}", stage.name),
-                ));
-            }
+            let new = names.insert(&stage.name);
+            check.require(new, &format!("{path}.name"), || {
+                format!("there is already a stage {:?}", stage.name)
+            })?;
             check.not_empty(&format!("{path}.rounds"), stage.rounds.len())?;
             for (r, round) in stage.rounds.iter().enumerate() {
                 let path = format!("{path}.rounds.{r}");
@@ -110,12 +104,9 @@ impl Timeline {
         match (self.think_minutes, round.at_minutes) {
             (None, Some(at)) => {
                 check.number(&field, at, check::AT_MINUTES)?;
-                if at < *before {
-                    return Err(check.wrong(
-                        &field,
-                        format!("{at} is before the round above, at {before}"),
-                    ));
-                }
+                check.require(at >= *before, &field, || {
+                    format!("{at} is before the round above, at {before}")
+                })?;
                 *before = at;
                 Ok(())
             }

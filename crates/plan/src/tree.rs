@@ -100,9 +100,20 @@ impl Node {
 
     /// The value of a mapping's key. Also `None` if this is no mapping.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        self.child(key).map(|(_, node)| node)
+    }
+
+    /// The value of a mapping's key or at a list's index, and where that key or item was written.
+    pub(super) fn child(&self, key: &str) -> Option<(&Place, &Self)> {
         match &self.value {
-            Value::Map(entries) => entries.iter().find(|e| e.key == key).map(|e| &e.node),
-            Value::List(items) => items.get(key.parse::<usize>().ok()?),
+            Value::Map(entries) => {
+                let entry = entries.iter().find(|e| e.key == key)?;
+                Some((&entry.place, &entry.node))
+            }
+            Value::List(items) => {
+                let item = items.get(key.parse::<usize>().ok()?)?;
+                Some((&item.place, item))
+            }
             _ => None,
         }
     }
@@ -125,20 +136,15 @@ impl Node {
 
     /// Where the deepest existing part of a dotted path was written. For a mapping or a list that is the place of its key.
     pub(super) fn locate(&self, path: &str) -> Place {
-        let mut node = self;
-        let mut place = &self.place;
+        let (mut key_place, mut node) = (&self.place, self);
         for key in path.split('.') {
-            let Some(next) = node.get(key) else { break };
-            place = match (&node.value, &next.value) {
-                (Value::Map(entries), Value::Map(_) | Value::List(_)) => entries
-                    .iter()
-                    .find(|e| e.key == key)
-                    .map_or(&next.place, |e| &e.place),
-                _ => &next.place,
-            };
-            node = next;
+            let Some(child) = node.child(key) else { break };
+            (key_place, node) = child;
         }
-        place.clone()
+        match node.value {
+            Value::Map(_) | Value::List(_) => key_place.clone(),
+            _ => node.place.clone(),
+        }
     }
 
     /// Changes this document by another, as JSON Merge Patch does (RFC 7396): mappings are merged, null removes a key,
@@ -158,10 +164,8 @@ impl Node {
             return;
         };
         if !matches!(self.value, Value::Map(_)) {
-            *self = Self {
-                value: Value::Map(Vec::new()),
-                place: patch.place.clone(),
-            };
+            self.value = Value::Map(Vec::new());
+            self.place = patch.place.clone();
         }
         let Value::Map(entries) = &mut self.value else {
             return;
@@ -173,16 +177,10 @@ impl Node {
                     entries.remove(index);
                 }
                 (None, Value::Null) if !keep_idle => {}
-                (None, Value::Null) => entries.push(change.clone()),
                 (Some(index), _) => entries[index].node.merge_nulls(&change.node, keep_idle),
                 (None, _) => {
-                    let mut entry = Entry {
-                        node: Self {
-                            value: Value::Null,
-                            place: change.node.place.clone(),
-                        },
-                        ..change.clone()
-                    };
+                    let mut entry = change.clone();
+                    entry.node.value = Value::Null;
                     entry.node.merge_nulls(&change.node, keep_idle);
                     entries.push(entry);
                 }

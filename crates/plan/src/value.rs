@@ -1,11 +1,14 @@
 //! Values of the experiment file that can be written in more than one way.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
+use super::check::Check;
+use super::error::PlanError;
 use super::{CARD_MEMORY_MIB, CARDS_PER_NODE, ClientLimit, NamedLimits, Request};
 
 /// A client limit by name or by its numbers.
@@ -22,12 +25,11 @@ impl Limits {
     pub(super) const RAISED: Self = Self::Named(NamedLimits::Raised);
 
     pub(super) fn numbers(self) -> ClientLimit {
-        let (qps, burst) = match self {
-            Self::Named(NamedLimits::Raised) => (100.0, 200),
-            Self::Named(NamedLimits::HamiDefault) => (5.0, 10),
-            Self::Numbers(limit) => return limit,
-        };
-        ClientLimit { qps, burst }
+        match self {
+            Self::Named(NamedLimits::Raised) => ClientLimit::new(100.0, 200),
+            Self::Named(NamedLimits::HamiDefault) => ClientLimit::new(5.0, 10),
+            Self::Numbers(limit) => limit,
+        }
     }
 }
 
@@ -106,10 +108,8 @@ pub(super) struct Detail {
     /// Distinct cards on one machine, 1 to 8.
     pub cards: u32,
     /// MiB on each card. Default: the whole card.
-    #[serde(default)]
     pub gpumem_mib: Option<u32>,
     /// Percent of each card's cores. Default: not limited.
-    #[serde(default)]
     pub gpucores: Option<u32>,
 }
 
@@ -159,6 +159,20 @@ pub(super) struct Between {
 
 /// Implements `Deserialize` for a type written as a name, a number or a mapping. (serde's `untagged` would lose which
 /// field of which alternative was wrong.)
+impl Between {
+    /// Checks that both are within `range`, and in order.
+    pub(super) fn check(
+        self,
+        check: Check<'_>,
+        path: &str,
+        range: RangeInclusive<f64>,
+    ) -> Result<(), PlanError> {
+        check.number(&format!("{path}.from"), self.from, range.clone())?;
+        check.number(&format!("{path}.to"), self.to, range)?;
+        check.ordered(path, ["from", "to"], self.from, self.to)
+    }
+}
+
 macro_rules! written_as {
     ($type:ident, $words:literal,
      $(text => $text:ty as $text_variant:ident,)?

@@ -62,36 +62,23 @@ impl Work<'_> {
                 }
             };
             if self.team.background && !matches!(phase, Phase::Burst(b) if b.at_secs == 0.0) {
-                return Err(self.check.wrong(
-                    &path,
-                    "a background team is submitted before the clock starts: only bursts at 0 are allowed"
-                        .to_owned(),
-                ));
+                let problem = "a background team is submitted before the clock starts: only bursts at 0 are allowed";
+                return Err(self.check.wrong(&path, problem.to_owned()));
             }
             if !stages.is_empty() && starts < earliest {
-                return Err(self.check.wrong(
-                    &path,
-                    "starts before the phase above has been submitted; give it a team of its own"
-                        .to_owned(),
-                ));
+                let problem =
+                    "starts before the phase above has been submitted; give it a team of its own";
+                return Err(self.check.wrong(&path, problem.to_owned()));
             }
-            for stage in &new {
-                if !names.insert(stage.name.clone()) {
-                    let problem = format!(
-                        "there is already a stage {:?}; name it differently",
-                        stage.name
-                    );
-                    return Err(self.check.wrong(&path, problem));
-                }
+            for Stage { name, .. } in &new {
+                self.check.require(names.insert(name.clone()), &path, || {
+                    format!("there is already a stage {name:?}; name it differently")
+                })?;
             }
             stages.extend(new);
         }
-        let all: u32 = stages
-            .iter()
-            .flat_map(|s| &s.rounds)
-            .flat_map(|r| &r.groups)
-            .map(|g| g.count)
-            .fold(0, u32::saturating_add);
+        let groups = stages.iter().flat_map(Stage::groups);
+        let all = groups.map(|g| g.count).fold(0, u32::saturating_add);
         if all > *check::COUNT.end() {
             self.check
                 .whole(&format!("{}.workload", self.path), all, check::COUNT)?;
@@ -251,14 +238,7 @@ impl Work<'_> {
                 RunTime::Fixed(value * factor)
             }
             RunTime::Between(mut between) => {
-                self.check
-                    .number(&format!("{field}.from"), between.from, range.clone())?;
-                self.check
-                    .number(&format!("{field}.to"), between.to, range)?;
-                if between.from > between.to {
-                    let problem = format!("{} is more than to, {}", between.from, between.to);
-                    return Err(self.check.wrong(&format!("{field}.from"), problem));
-                }
+                between.check(self.check, &field, range)?;
                 between.from *= factor;
                 between.to *= factor;
                 RunTime::Between(between)

@@ -14,6 +14,13 @@ pub struct Stage {
     pub rounds: Vec<Round>,
 }
 
+impl Stage {
+    /// All that is submitted in it, in order.
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.rounds.iter().flat_map(|round| &round.groups)
+    }
+}
+
 /// Jobs submitted at the same instant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {

@@ -44,7 +44,7 @@ const BRIEF: [Phase; 5] = [
     Phase::SchedulingLatency,
     Phase::Useful,
     Phase::Prepare,
-    Phase::Stop,
+    Phase::Termination,
 ];
 
 /// Whether a terminal has room for it: no span but the main ones, nothing that host and harness measured of themselves.

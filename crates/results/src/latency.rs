@@ -56,20 +56,13 @@ impl Collect {
         let attempts = &r.attempts;
         let first = |of: fn(&Attempt) -> Option<f64>| attempts.iter().find_map(of);
         let done = r.finished_secs.filter(|_| r.outcome == Outcome::Succeeded);
+        let (queued, played) = (r.via == Via::Job, r.data_plane.is_some());
         let whole = [
-            (
-                Phase::Reserve,
-                first(|a| a.reserved_secs),
-                r.via == Via::Job,
-            ),
-            (Phase::Admit, first(|a| a.admitted_secs), r.via == Via::Job),
+            (Phase::Reserve, first(|a| a.reserved_secs), queued),
+            (Phase::Admit, first(|a| a.admitted_secs), queued),
             (Phase::BindLatency, first(Attempt::bind_secs), true),
             (Phase::Running, first(|a| a.running_secs), true),
-            (
-                Phase::Useful,
-                first(|a| a.useful_secs),
-                r.data_plane.is_some(),
-            ),
+            (Phase::Useful, first(|a| a.useful_secs), played),
             (Phase::Done, done, r.run_secs.is_some()),
         ];
         for (phase, to, applies) in whole {
@@ -82,15 +75,12 @@ impl Collect {
         }
         for a in attempts {
             let ended = a.ended_secs.or(a.released_secs);
+            let bound = a.watched_bind_secs();
             let steps = [
                 (Phase::Pod, a.admitted_secs, a.pod_created_secs),
                 // Both ends by the same watch: against the audit log's stamp each would be off by the watch's lag.
-                (
-                    Phase::SchedulingLatency,
-                    a.pod_created_secs,
-                    a.watched_bind_secs(),
-                ),
-                (Phase::Start, a.watched_bind_secs(), a.running_secs),
+                (Phase::SchedulingLatency, a.pod_created_secs, bound),
+                (Phase::Start, bound, a.running_secs),
             ];
             for (phase, from, to) in steps {
                 // As above: what comes before success happened.
@@ -99,18 +89,11 @@ impl Collect {
                 }
             }
             // As above.
-            if r.data_plane.is_some() && (a.useful_secs.is_some() || a.end != AttemptEnd::Succeeded)
-            {
+            if played && (a.useful_secs.is_some() || a.end != AttemptEnd::Succeeded) {
                 let evicted = a.evicted_secs().or(ended);
-                self.add(
-                    r,
-                    Phase::Prepare,
-                    a.watched_bind_secs(),
-                    a.useful_secs,
-                    evicted,
-                );
+                self.add(r, Phase::Prepare, bound, a.useful_secs, evicted);
             }
-            self.add(r, Phase::Stop, a.told_secs, a.ended_secs, None);
+            self.add(r, Phase::Termination, a.told_secs, a.ended_secs, None);
             if a.reserved_secs.is_some() {
                 self.add(r, Phase::Release, a.ended_secs, a.released_secs, None);
             }
@@ -148,18 +131,16 @@ impl Collect {
 pub fn distribution(samples: &[Sample]) -> Latency {
     let mut waits: Vec<f64> = samples.iter().map(|s| s.secs).collect();
     waits.sort_by(f64::total_cmp);
-    let mut observed: Vec<f64> = samples
-        .iter()
-        .filter(|s| !s.censored)
-        .map(|s| s.secs)
-        .collect();
+    let happened = samples.iter().filter(|s| !s.censored);
+    let mut observed: Vec<f64> = happened.map(|s| s.secs).collect();
     observed.sort_by(f64::total_cmp);
     let n = samples.len();
+    let nth = |k: usize| match observed.get(k) {
+        Some(&secs) => Percentile::Secs(secs),
+        None => Percentile::Over { over: waits[k] },
+    };
     let at = |q: f64, least: usize| match rank(n, q) {
-        Some(k) if n >= least => match observed.get(k) {
-            Some(&secs) => Percentile::Secs(secs),
-            None => Percentile::Over { over: waits[k] },
-        },
+        Some(k) if n >= least => nth(k),
         _ => Percentile::TooFew,
     };
     Latency {
@@ -170,12 +151,7 @@ pub fn distribution(samples: &[Sample]) -> Latency {
         p99: at(0.99, P99_SAMPLES),
         max: at(1.0, 1),
         values: if n < P95_SAMPLES {
-            (0..n)
-                .map(|k| match observed.get(k) {
-                    Some(&secs) => Percentile::Secs(secs),
-                    None => Percentile::Over { over: waits[k] },
-                })
-                .collect()
+            (0..n).map(nth).collect()
         } else {
             Vec::new()
         },

@@ -14,3 +14,8 @@ pub mod run_folder;
 pub mod summarise;
 mod unplaced;
 pub mod usage;
+
+/// A number of things that never comes near the largest `u32`.
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::count;
 use crate::disturbance::LATE_SUBMIT_SECS;
 use crate::latency::{distribution, samples};
 use crate::run_folder::{
-    Attempt, Bill, BindRate, Calls, CardSeconds, Latency, Outcome, Phase, Record, TenantSummary,
-    Unplaced,
+    Bill, BindRate, Calls, CardSeconds, Latency, Outcome, Phase, Record, TenantSummary, Unplaced,
 };
 use crate::unplaced::unplaced;
 use crate::usage::card_seconds;
@@ -88,19 +88,13 @@ fn bind_rate(
     calls: Option<&Calls>,
     limits: &BTreeMap<String, Option<ClientLimit>>,
 ) -> BindRate {
-    let bound: Vec<(f64, f64)> = records
-        .iter()
-        .filter_map(|r| {
-            Some((
-                r.intended_secs,
-                r.first_bind_secs().filter(|at| *at >= 0.0)?,
-            ))
-        })
-        .collect();
-    let first = bound
-        .iter()
-        .map(|(from, _)| *from)
-        .fold(f64::INFINITY, f64::min);
+    let after_start = |r: &Record| {
+        let bound = r.first_bind_secs().filter(|at| *at >= 0.0)?;
+        Some((r.intended_secs, bound))
+    };
+    let bound: Vec<(f64, f64)> = records.iter().filter_map(after_start).collect();
+    let submitted = bound.iter().map(|(from, _)| *from);
+    let first = submitted.fold(f64::INFINITY, f64::min);
     let last = bound.iter().map(|(_, to)| *to).fold(0.0, f64::max);
     let measured_per_sec =
         (bound.len() > 1 && last > first).then(|| f64::from(count(bound.len())) / (last - first));
@@ -137,7 +131,8 @@ fn tenant_summary(
     account.reserved = tenant
         .reserved_cards
         .map(|cards| f64::from(cards) * makespan_secs.unwrap_or(end_secs));
-    let taken_back = |a: &&Attempt| a.end.is_eviction();
+    let attempts = records.iter().flat_map(|r| &r.attempts);
+    let evicted = attempts.filter(|a| a.end.is_eviction());
     let (samples, missing) = samples(records.iter().copied(), end_secs);
     let mut latency: BTreeMap<String, BTreeMap<Phase, Latency>> = BTreeMap::new();
     for ((class, phase), samples) in samples {
@@ -153,13 +148,7 @@ fn tenant_summary(
         submitted: submitted + never_submitted,
         failed: with(Outcome::Failed),
         unfinished,
-        evictions: count(
-            records
-                .iter()
-                .flat_map(|r| &r.attempts)
-                .filter(taken_back)
-                .count(),
-        ),
+        evictions: count(evicted.count()),
         // Whoever ran the clearer adds which evictions were its own.
         bill: Bill::default(),
         card_seconds: account,
@@ -170,10 +159,8 @@ fn tenant_summary(
 
 /// How many Jobs of the team's timeline were due by `end_secs`; for a closed loop, all.
 fn due(tenant: &TenantPlan, end_secs: f64) -> u32 {
-    tenant
-        .stages
-        .iter()
-        .flat_map(|stage| &stage.rounds)
+    let rounds = tenant.stages.iter().flat_map(|stage| &stage.rounds);
+    rounds
         .filter(|round| match round.start {
             RoundStart::AtSecs(at) => at < end_secs,
             RoundStart::ThinkSecs(_) => true,
@@ -181,8 +168,4 @@ fn due(tenant: &TenantPlan, end_secs: f64) -> u32 {
         .flat_map(|round| &round.groups)
         .map(|group| group.count)
         .sum()
-}
-
-fn count(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

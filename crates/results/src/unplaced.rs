@@ -41,7 +41,7 @@ pub fn free_cards(plan: &Plan, tenant: &TenantPlan, records: &[Record], at_secs:
             continue;
         }
         let touched = used.get(node.as_str()).map_or(0, BTreeSet::len);
-        let free = CARDS_PER_NODE.saturating_sub(u32::try_from(touched).unwrap_or(u32::MAX));
+        let free = CARDS_PER_NODE.saturating_sub(crate::count(touched));
         *machines.entry(free).or_default() += 1;
         idle_cards += free;
         unusable += if free < CARDS_PER_NODE { free } else { 0 };

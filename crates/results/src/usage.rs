@@ -168,10 +168,7 @@ fn sweep(plan: &Plan, records: &[Record], mut visit: impl FnMut(&Step<'_>)) {
 /// Cards × run time of all that the team's timeline asks for; what runs until the end has no ideal.
 fn ideal(tenant: &TenantPlan) -> f64 {
     tenant
-        .stages
-        .iter()
-        .flat_map(|stage| &stage.rounds)
-        .flat_map(|round| &round.groups)
+        .groups()
         .map(|g| f64::from(g.count) * f64::from(g.request.cards) * g.run_secs.unwrap_or(0.0))
         // Not `sum`, which makes -0 of nothing.
         .fold(0.0, |sum, card_secs| sum + card_secs)

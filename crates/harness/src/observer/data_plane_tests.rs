@@ -115,7 +115,7 @@ fn without_a_data_plane_nothing_is_said_of_useful_work() {
     }
     let (found, _) = samples([&record], 90.0);
     let phases: Vec<Phase> = found.keys().map(|(_, phase)| *phase).collect();
-    for phase in [Phase::Useful, Phase::Prepare, Phase::Stop] {
+    for phase in [Phase::Useful, Phase::Prepare, Phase::Termination] {
         assert!(!phases.contains(&phase), "{phase:?}");
     }
     let plan = plan(vec![team("shared", 8, false)]);
@@ -139,7 +139,7 @@ fn an_evicted_pod_is_timed_from_its_eviction_to_useful_work() {
     let mut record = evicted();
     assert_eq!(record.attempts[0].told_secs, Some(27.0));
     let (found, _) = samples([&record], 90.0);
-    let stop = found[&("whole-card".to_owned(), Phase::Stop)][0];
+    let stop = found[&("whole-card".to_owned(), Phase::Termination)][0];
     assert!(close(stop.secs, 3.0) && !stop.censored, "{stop:?}");
     // A Job's: it starts again, is bound while the old pod shuts down, and needs no pull.
     record.via = Via::Job;

@@ -237,7 +237,7 @@ impl TrackedJob {
         if matches!(pod.phase, PodPhase::Running | PodPhase::Succeeded) {
             attempt.running_secs.get_or_insert(at);
         }
-        // Without a data plane it is useful as soon as it runs, and its end is the moment when it was told to stop.
+        // Without a data plane it is useful as soon as it runs, and its end is the moment when it was deleted.
         if self.record.data_plane.is_some() {
             let useful = pod.phase == PodPhase::Running && pod.ready;
             if useful || pod.phase == PodPhase::Succeeded {

@@ -26,7 +26,7 @@ pub const START_AT_ANNOTATION: &str = "headroom.dev/start-at";
 const PREPARE_FOR_ANNOTATION: &str = "headroom.dev/prepare-for";
 /// Pod annotation that tells the fake machine how long the cards stay taken after the process has ended by itself.
 const RELEASE_FOR_ANNOTATION: &str = "headroom.dev/release-for";
-/// Pod annotation that tells the fake machine how long the cards stay taken after the pod was told to stop.
+/// Pod annotation that tells the fake machine how long the cards stay taken after the pod was deleted.
 const STOP_FOR_ANNOTATION: &str = "headroom.dev/stop-for";
 /// A moment in the past, so that the container may start at once.
 const LONG_AGO: &str = "1970-01-01T00:00:00Z";
@@ -92,7 +92,7 @@ fn played(
     let mut all = vec![
         (PREPARE_FOR_ANNOTATION, go_duration(own.prepare_secs())),
         (RELEASE_FOR_ANNOTATION, go_duration(own.release_secs)),
-        (STOP_FOR_ANNOTATION, go_duration(own.stop_secs())),
+        (STOP_FOR_ANNOTATION, go_duration(own.termination_secs())),
     ];
     match own.image(tenant, &class) {
         Some(image) => all.extend([

@@ -340,8 +340,9 @@ catalogue! {
             PrepareP50Secs Show, PrepareP95Secs Show, PrepareP99Secs, PrepareMaxSecs;
         Useful "useful", "submit → useful work", "Intended submit to useful work, in a run with a data plane":
             UsefulP50Secs Judge, UsefulP95Secs Judge, UsefulP99Secs, UsefulMaxSecs;
-        Stop "stop", "told to stop → cards free", "Told to stop to its cards free, in a run with a data plane":
-            StopP50Secs Show, StopP95Secs Show, StopP99Secs, StopMaxSecs;
+        Termination "termination" was "stop", "terminating → cards free",
+            "Pod terminating (deleted while it ran) to its cards free, in a run with a data plane":
+            TerminationP50Secs Show, TerminationP95Secs Show, TerminationP99Secs, TerminationMaxSecs;
         Release "release", "pod ended → quota given back", "Pod ended to quota given back":
             ReleaseP50Secs Show, ReleaseP95Secs Show, ReleaseP99Secs, ReleaseMaxSecs;
         Done "done", "submit → done", "Intended submit to done":

@@ -16,7 +16,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::error::shorten;
+use crate::error::{nearest, shorten};
 pub use catalogue::{CATALOGUE, Metric, Phase};
 pub use key::{KeyError, MetricKey, Of};
 
@@ -213,12 +213,8 @@ impl Metric {
 
 /// That no metric is called so, and which one may be meant.
 fn unknown(id: &str) -> String {
-    let near = CATALOGUE
-        .iter()
-        .map(|row| (strsim::jaro_winkler(id, row.id), row.id))
-        .filter(|(score, _)| *score > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    let near = near.map_or_else(String::new, |(_, near)| format!("; did you mean {near:?}?"));
+    let near = nearest(id, CATALOGUE.iter().map(|row| row.id));
+    let near = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
     format!(
         "{:?} is no metric{near} (docs/metrics.md lists them)",
         shorten(id)

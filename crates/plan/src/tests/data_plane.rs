@@ -47,7 +47,7 @@ fn its_seconds_are_compressed_as_the_timeline_is_and_the_record_says_by_how_much
     // 5 GB are 40 Gbit, at 4 Gbit/s 10 s.
     assert!(close(card.pull_secs, 1.0), "{card:?}");
     assert!(close(card.prepare_secs(), 0.4), "{card:?}");
-    assert!(close(card.stop_secs(), 2.2), "{card:?}");
+    assert!(close(card.termination_secs(), 2.2), "{card:?}");
     let real = data_plane_of(&EXPERIMENT.replace("compress: 10\n", ""));
     assert!(close(real["whole-card"], 10.0), "{real:?}");
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 
 use super::placements::is_workload_of;
+use crate::count;
 use crate::latency::{Sample, distribution};
 use crate::run_folder::decision::{EVICTED, EVICTION_UNANSWERED, REACTIVATED};
 use crate::run_folder::{
@@ -147,7 +148,7 @@ fn eviction(record: &Record, index: usize, cleared: bool, end_secs: f64) -> Evic
 pub fn bill(evictions: &[&Eviction], end_secs: f64) -> Bill {
     let by = |who| {
         let of = evictions.iter().filter(|s| s.by == who);
-        u32::try_from(of.count()).unwrap_or(u32::MAX)
+        count(of.count())
     };
     let for_good = evictions
         .iter()
@@ -162,30 +163,22 @@ pub fn bill(evictions: &[&Eviction], end_secs: f64) -> Bill {
         let until_evicted = again.map_or(f64::INFINITY, |n| n.at_secs - s.at_secs);
         f64::from(s.cards) * until_bound.min(until_evicted)
     });
+    let lost = evictions.iter().map(|s| s.lost_card_seconds);
+    let latency = |wait: fn(&Eviction) -> Option<Percentile>| {
+        let waits = evictions.iter().filter_map(|s| Some((s.at_secs, wait(s)?)));
+        latency(waits, end_secs)
+    };
     Bill {
         by_kueue: by(EvictedBy::Kueue),
         by_clearer: by(EvictedBy::Clearer),
         by_other: by(EvictedBy::Other),
-        lost_for_good: u32::try_from(for_good.count()).unwrap_or(u32::MAX),
+        lost_for_good: count(for_good.count()),
         // Not `sum`, which makes -0 of nothing.
-        lost_card_seconds: evictions
-            .iter()
-            .fold(0.0, |sum, s| sum + s.lost_card_seconds),
+        lost_card_seconds: lost.fold(0.0, |sum, secs| sum + secs),
         waited_card_seconds: waits.fold(0.0, |sum, wait| sum + wait),
-        rebound: latency(
-            evictions.iter().map(|s| (s.at_secs, s.rebound_secs)),
-            end_secs,
-        ),
-        useful_again: latency(
-            evictions
-                .iter()
-                .filter_map(|s| Some((s.at_secs, s.useful_again_secs?))),
-            end_secs,
-        ),
-        done_again: latency(
-            evictions.iter().map(|s| (s.at_secs, s.done_again_secs)),
-            end_secs,
-        ),
+        rebound: latency(|s| Some(s.rebound_secs)),
+        useful_again: latency(|s| s.useful_again_secs),
+        done_again: latency(|s| Some(s.done_again_secs)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Placements of hand-made records and decisions, and the embedded experiments' shapes over them, those that fail above all.
+//! Placements of hand-made records and decisions, and the embedded experiments' claims over them, those that fail above all.
 
 use super::*;
 use crate::fixtures::full;
@@ -115,7 +115,7 @@ fn a_machine_that_fell_empty_by_itself_is_nobody_s_loss_and_still_counts_as_else
             },
         ]
     };
-    for end in [PUT_BACK, PLACED, FAILED] {
+    for end in [RELEASED, PLACED, FAILED] {
         let before = judged(on("gpu-02", "a"), &over(end, 39));
         assert_eq!(before.placed, Placed::Free, "{end}");
         let after = judged(on("gpu-02", "a"), &over(end, 41));

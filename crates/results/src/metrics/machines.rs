@@ -121,11 +121,11 @@ impl<'a> Held<'a> {
     /// Cards free on each machine in use.
     fn free(&self) -> impl Iterator<Item = u32> {
         let used = self.0.values().map(BTreeMap::len);
-        used.map(|n| CARDS_PER_NODE.saturating_sub(u32::try_from(n).unwrap_or(u32::MAX)))
+        used.map(|n| CARDS_PER_NODE.saturating_sub(crate::count(n)))
     }
 
     fn largest_block(&self, machines: u32) -> u32 {
-        let used = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+        let used = crate::count(self.0.len());
         if used < machines {
             return CARDS_PER_NODE;
         }

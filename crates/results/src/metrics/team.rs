@@ -4,6 +4,7 @@ use plan::TenantPlan;
 use plan::metric::{Of, Phase, Stat};
 
 use super::{Amount, Source, value};
+use crate::count;
 use crate::run_folder::{Bill, Latency, Placement, PlacementCounts, Record, TenantSummary};
 
 /// What the values of a team are taken from.
@@ -101,7 +102,7 @@ pub(super) fn makespan(team: &Team<'_>) -> Option<Amount> {
 pub(super) fn most_evictions(team: &Team<'_>) -> Option<Amount> {
     let of = |record: &&Record| {
         let evicted = record.attempts.iter().filter(|a| a.end.is_eviction());
-        u32::try_from(evicted.count()).unwrap_or(u32::MAX)
+        count(evicted.count())
     };
     value::count(team.records.iter().map(of).max().unwrap_or(0))
 }

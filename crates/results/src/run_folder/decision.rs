@@ -19,7 +19,7 @@ pub const PLACED: &str = "placed";
 /// Event of a line: the clearing ended, and the request is not on its machine.
 pub const FAILED: &str = "failed";
 /// Event of a line: the machine is released; it is as it was before the clearing.
-pub const PUT_BACK: &str = "put-back";
+pub const RELEASED: &str = "put-back";
 /// Event of a line: a task that was evicted by way of its Workload queues again.
 pub const REACTIVATED: &str = "reactivated";
 
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(again.event, REACTIVATED);
         assert_eq!(again.workload.as_deref(), Some("job-hold-1a2b3"));
         assert_eq!(again.victim_namespace.as_deref(), Some("vision"));
-        assert_eq!(read(Event::Released).event, PUT_BACK);
+        assert_eq!(read(Event::Released).event, RELEASED);
         let placed = read(Event::Placed {
             secs: 5.0,
             pod: "burst-0-000-x".into(),
@@ -159,7 +159,7 @@ mod tests {
             ("stopped", EVICTED),
             ("stop-unanswered", EVICTION_UNANSWERED),
             ("landed", PLACED),
-            ("put-back", PUT_BACK),
+            ("put-back", RELEASED),
             ("of-a-later-clearer", "of-a-later-clearer"),
         ];
         for (written, read) in names {

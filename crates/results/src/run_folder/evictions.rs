@@ -26,7 +26,7 @@ pub struct Eviction {
     pub name: String,
     /// Who evicted it.
     pub by: EvictedBy,
-    /// When its pod was gone, or with a data plane told to stop, seconds since the run's clock started.
+    /// When its pod was gone, or with a data plane terminating, seconds since the run's clock started.
     pub at_secs: f64,
     /// Cards it held.
     pub cards: u32,

@@ -10,7 +10,7 @@ use plan::{HamiSource, Order, Plan};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Program, ReadError, files, reader, summary};
+use super::{Program, ReadError, files, reader, summary, upgrade};
 
 /// What a session is to do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -81,7 +81,9 @@ impl<'a> Ordered<'a> {
 /// # Errors
 /// If it recorded nothing, or something that can't be read.
 pub fn read(dir: &Path) -> Result<Value, ReadError> {
-    reader::versioned(dir, "session that can be continued", files::ORDER, |_| {})
+    let mut order = reader::versioned(dir, "session that can be continued", files::ORDER, |_| {})?;
+    upgrade::order(&mut order);
+    Ok(order)
 }
 
 /// Plans by their arm.

@@ -80,7 +80,7 @@ impl PlacementCounts {
     pub fn of(placements: &[&Placement]) -> Self {
         let with = |placed| {
             let of = placements.iter().filter(|l| l.placed == placed);
-            u32::try_from(of.count()).unwrap_or(u32::MAX)
+            crate::count(of.count())
         };
         let mut secs: Vec<f64> = placements
             .iter()

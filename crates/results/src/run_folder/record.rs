@@ -82,7 +82,7 @@ pub struct Attempt {
     /// soon as it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub useful_secs: Option<f64>,
-    /// Pod told to stop. Seen only in a run with a data plane; in others it stops at once.
+    /// Pod terminating: deleted while it ran. Seen only in a run with a data plane; in others it ends at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_secs: Option<f64>,
     /// Pod succeeded, failed or gone.

@@ -42,7 +42,6 @@ pub struct RunSummary {
     #[serde(default)]
     pub restart_causes: BTreeMap<String, BTreeMap<String, u32>>,
     /// etcd's disk over the observation; null without evidence of it.
-    #[serde(default)]
     pub storage: Option<Storage>,
     /// Stalls of etcd that the experiment asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -65,7 +64,6 @@ pub struct RunSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evictions: Vec<Eviction>,
     /// Card-seconds of the whole cluster on which no pod was bound, over the observation; null in a run of an older headroom.
-    #[serde(default)]
     pub idle_card_seconds: Option<f64>,
     /// How well the live view agreed with the audit log.
     pub accuracy: Accuracy,

@@ -14,11 +14,27 @@ pub trait CsvRow: Sized {
     const HEADER: &'static str;
     /// The row, without line end.
     fn to_csv(&self) -> String;
+    /// Reads a row's columns in order.
+    ///
+    /// # Errors
+    /// Names the column that does not parse.
+    fn read(columns: &mut Columns<'_>) -> Result<Self, String>;
+
     /// Reads a row.
     ///
     /// # Errors
     /// Names the column that does not parse.
-    fn from_csv(line: &str) -> Result<Self, String>;
+    fn from_csv(line: &str) -> Result<Self, String> {
+        let mut columns = Columns {
+            values: line.split(','),
+            names: Self::HEADER.split(','),
+        };
+        let row = Self::read(&mut columns)?;
+        match columns.values.next() {
+            None => Ok(row),
+            Some(_) => Err("too many columns".to_owned()),
+        }
+    }
 }
 
 /// A team's cards by state at one second.
@@ -63,9 +79,8 @@ impl CsvRow for UsageRow {
         )
     }
 
-    fn from_csv(line: &str) -> Result<Self, String> {
-        let mut columns = Columns::new(line, Self::HEADER);
-        let row = Self {
+    fn read(columns: &mut Columns<'_>) -> Result<Self, String> {
+        Ok(Self {
             secs: columns.next()?,
             tenant: columns.next()?,
             quota_cards: columns.optional()?,
@@ -75,9 +90,7 @@ impl CsvRow for UsageRow {
             pending_jobs: columns.next()?,
             borrowed_cards: columns.next()?,
             lent_cards: columns.next()?,
-        };
-        columns.end()?;
-        Ok(row)
+        })
     }
 }
 
@@ -106,17 +119,14 @@ impl CsvRow for ComponentRow {
         )
     }
 
-    fn from_csv(line: &str) -> Result<Self, String> {
-        let mut columns = Columns::new(line, Self::HEADER);
-        let row = Self {
+    fn read(columns: &mut Columns<'_>) -> Result<Self, String> {
+        Ok(Self {
             secs: columns.next()?,
             component: columns.next()?,
             pid: columns.next()?,
             cpu_secs: columns.next()?,
             rss_mib: columns.next()?,
-        };
-        columns.end()?;
-        Ok(row)
+        })
     }
 }
 
@@ -198,20 +208,14 @@ impl Display for Short {
     }
 }
 
-/// The columns of a row, by the names in its header.
-pub(super) struct Columns<'a> {
+/// The columns of a row, one after the other.
+#[derive(Debug)]
+pub struct Columns<'a> {
     values: std::str::Split<'a, char>,
     names: std::str::Split<'static, char>,
 }
 
 impl<'a> Columns<'a> {
-    pub(super) fn new(line: &'a str, header: &'static str) -> Self {
-        Self {
-            values: line.split(','),
-            names: header.split(','),
-        }
-    }
-
     fn text(&mut self) -> Result<(&'a str, &'static str), String> {
         let name = self.names.next().unwrap_or("?");
         let value = self.values.next();
@@ -221,25 +225,16 @@ impl<'a> Columns<'a> {
     }
 
     pub(super) fn next<T: FromStr>(&mut self) -> Result<T, String> {
-        let (text, name) = self.text()?;
-        text.parse()
-            .map_err(|_| format!("column {name}: {text:?} is not valid"))
+        self.text().and_then(parsed)
     }
 
     pub(super) fn optional<T: FromStr>(&mut self) -> Result<Option<T>, String> {
-        let (text, name) = self.text()?;
-        if text.is_empty() {
-            return Ok(None);
-        }
-        text.parse()
-            .map(Some)
-            .map_err(|_| format!("column {name}: {text:?} is not valid"))
+        let column = self.text()?;
+        (!column.0.is_empty()).then(|| parsed(column)).transpose()
     }
+}
 
-    pub(super) fn end(&mut self) -> Result<(), String> {
-        match self.values.next() {
-            None => Ok(()),
-            Some(_) => Err("too many columns".to_owned()),
-        }
-    }
+fn parsed<T: FromStr>((text, name): (&str, &str)) -> Result<T, String> {
+    let value = text.parse();
+    value.map_err(|_| format!("column {name}: {text:?} is not valid"))
 }

@@ -69,9 +69,8 @@ impl CsvRow for RestartRow {
         )
     }
 
-    fn from_csv(line: &str) -> Result<Self, String> {
-        let mut columns = Columns::new(line, Self::HEADER);
-        let row = Self {
+    fn read(columns: &mut Columns<'_>) -> Result<Self, String> {
+        Ok(Self {
             secs: columns.next()?,
             run: columns.next()?,
             run_secs: columns.next()?,
@@ -79,8 +78,6 @@ impl CsvRow for RestartRow {
             cause: columns.next()?,
             exit: columns.next()?,
             uptime_secs: columns.next()?,
-        };
-        columns.end()?;
-        Ok(row)
+        })
     }
 }

@@ -44,9 +44,8 @@ impl CsvRow for StorageRow {
         )
     }
 
-    fn from_csv(line: &str) -> Result<Self, String> {
-        let mut columns = Columns::new(line, Self::HEADER);
-        let row = Self {
+    fn read(columns: &mut Columns<'_>) -> Result<Self, String> {
+        Ok(Self {
             secs: columns.next()?,
             fsyncs: columns.next()?,
             fsync_p50_ms: columns.optional()?,
@@ -54,9 +53,7 @@ impl CsvRow for StorageRow {
             commits: columns.next()?,
             commit_p50_ms: columns.optional()?,
             commit_p99_ms: columns.optional()?,
-        };
-        columns.end()?;
-        Ok(row)
+        })
     }
 }
 

@@ -89,11 +89,11 @@ pub struct ArmSummary {
     pub placements: Option<Placements>,
     /// Published metrics, by the same names.
     pub published: BTreeMap<String, f64>,
-    /// Whether every shape declared for the arm holds; null: none is, or one cannot be judged.
+    /// Whether every claim declared for the arm holds; null: none is, or one cannot be judged.
     pub claims_hold: Option<bool>,
     /// The verdict in one sentence, with the metrics it rests on.
     pub reason: String,
-    /// The shapes one by one.
+    /// The claims one by one.
     pub claims: Vec<Claim>,
 }
 

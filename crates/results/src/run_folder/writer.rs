@@ -147,13 +147,9 @@ impl SessionWriter {
     /// # Errors
     /// If it can't be written; the last one stays.
     pub fn restarts(&self, rows: &[RestartRow]) -> Result<(), WriteError> {
-        let mut text = format!("{}\n", RestartRow::HEADER);
-        for row in rows {
-            text.push_str(&row.to_csv());
-            text.push('\n');
-        }
-        let path = self.dir.join(files::RESTARTS_OVER_TIME);
-        replace(&path, text.as_bytes()).map_err(WriteError::at(&path))
+        let header = std::iter::once(RestartRow::HEADER.to_owned());
+        let all = header.chain(rows.iter().map(RestartRow::to_csv));
+        lines(&self.dir.join(files::RESTARTS_OVER_TIME), all)
     }
 
     /// Makes the folder of a run and opens its files.
@@ -297,13 +293,8 @@ impl RunWriter {
     /// Nothing may be added by [`RunWriter::job`] afterwards: it would go to the file that was replaced.
     pub fn records(&self, records: &[Record]) -> Result<(), WriteError> {
         self.flush();
-        let mut text = String::new();
-        for record in records {
-            text.push_str(&line(record));
-            text.push('\n');
-        }
         let path = self.dir.join(files::JOBS);
-        self.noted(replace(&path, text.as_bytes()).map_err(WriteError::at(&path)))
+        self.noted(lines(&path, records.iter().map(line)))
     }
 
     /// Writes `calls.json`.
@@ -319,8 +310,7 @@ impl RunWriter {
     /// # Errors
     /// If it can't be written.
     pub fn latencies(&self, log: &[u8]) -> Result<(), WriteError> {
-        let path = self.hlog();
-        self.noted(replace(&path, log).map_err(WriteError::at(&path)))
+        self.noted(write(&self.hlog(), log))
     }
 
     /// What could not be written so far, at least for a while.
@@ -373,7 +363,16 @@ fn json(path: &Path, value: &impl Serialize) -> Result<(), WriteError> {
         .map_err(io::Error::from)
         .map_err(WriteError::at(path))?;
     text.push(b'\n');
-    replace(path, &text).map_err(WriteError::at(path))
+    write(path, &text)
+}
+
+fn lines(path: &Path, all: impl Iterator<Item = String>) -> Result<(), WriteError> {
+    let text: String = all.map(|line| line + "\n").collect();
+    write(path, text.as_bytes())
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    replace(path, content).map_err(WriteError::at(path))
 }
 
 /// A value as one line of JSON. Records and exits have string keys and finite shapes only, so it can't fail; were it to,
