@@ -107,13 +107,13 @@ impl Tree {
             Kind::HardLink(target) => {
                 let target = target.strip_prefix("/").unwrap_or(&target).to_owned();
                 let place = self.walk(&entry_path(&target)?, false)?;
-                match self.nodes.get(&place) {
-                    Some(found @ (Kind::File(_) | Kind::Symlink(_) | Kind::Other)) => found.clone(),
-                    _ => {
-                        let (path, target) = (path.display(), target.display());
-                        return Err(format!("{path} is a hard link to no file: {target}"));
-                    }
-                }
+                let Some(found @ (Kind::File(_) | Kind::Symlink(_) | Kind::Other)) =
+                    self.nodes.get(&place)
+                else {
+                    let (path, target) = (path.display(), target.display());
+                    return Err(format!("{path} is a hard link to no file: {target}"));
+                };
+                found.clone()
             }
             kind => kind,
         };

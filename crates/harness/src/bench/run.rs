@@ -298,7 +298,7 @@ async fn observe(
     let before = Mark::now(&cluster.components());
 
     let sampled = Sampled::default();
-    let (etcd, samples) = (cluster.etcd()?, sampled.clone());
+    let (etcd, tapped) = (cluster.etcd()?, sampled.clone());
     let sampling = storage::sample(etcd, clock.clone(), writer.clone(), samples);
     let mut stalls = Vec::new();
     let beside = async {

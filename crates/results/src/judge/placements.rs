@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::binomial::Counted;
-use crate::run_folder::decision::{CHOSEN, ClearingRef, FAILED, HANDED_OVER, PLACED, PUT_BACK};
+use crate::run_folder::decision::{CHOSEN, ClearingRef, FAILED, HANDED_OVER, PLACED, RELEASED};
 use crate::run_folder::{Decision, Placed, Placement, PlacementCounts, Placements, Record, Share};
 use plan::{CARDS_PER_NODE, ClearerPlan};
 
@@ -92,7 +92,7 @@ fn is_being_cleared(node: &str, at_secs: f64, decisions: &[Decision], zero: Time
             continue;
         };
         match decision.event.as_str() {
-            PLACED | FAILED | PUT_BACK => open.retain(|id| *id != clearing.id),
+            PLACED | FAILED | RELEASED => open.retain(|id| *id != clearing.id),
             _ if !open.contains(&clearing.id.as_str()) => open.push(&clearing.id),
             _ => {}
         }
