@@ -297,8 +297,8 @@ async fn observe(
     let mut progress = Progress::new(plan, plan::expected_secs(plan));
     let before = Mark::now(&cluster.components());
 
-    let sampled = Sampled::default();
-    let (etcd, tapped) = (cluster.etcd()?, sampled.clone());
+    let storage = Sampled::default();
+    let (etcd, samples) = (cluster.etcd()?, storage.clone());
     let sampling = storage::sample(etcd, clock.clone(), writer.clone(), samples);
     let mut stalls = Vec::new();
     let beside = async {
@@ -337,7 +337,7 @@ async fn observe(
         observation,
         disturbed: interrupted.into_iter().chain(busy).chain(frozen).collect(),
         stalls,
-        storage: sampled.storage(),
+        storage: storage.storage(),
     })
 }
 
