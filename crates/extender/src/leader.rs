@@ -60,7 +60,7 @@ impl Leader {
     /// Whether the Lease is held from this host and was renewed within its duration.
     pub(crate) fn is_leader(&self, now: Instant) -> bool {
         lock(&self.seen).as_ref().is_some_and(|(lease, at)| {
-            let mut secs = lease.spec.iter().flat_map(|it| it.lease_duration_seconds);
+            let mut secs = lease.spec.iter().filter_map(|it| it.lease_duration_seconds);
             let valid =
                 |secs| u64::try_from(secs).is_ok_and(|secs| *at + Duration::from_secs(secs) > now);
             secs.any(valid) && self.holds(lease)

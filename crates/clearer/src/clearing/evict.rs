@@ -97,9 +97,9 @@ impl<A: Api> Clearing<A> {
         match answer {
             Ok(()) => {
                 self.said().evicted.insert(uid);
-                victim
-                    .into_iter()
-                    .for_each(|victim| self.say(Event::Evicted { victim }));
+                if let Some(victim) = victim {
+                    self.say(Event::Evicted { victim });
+                }
             }
             Err(ApiError::Budget) => {
                 if self.said().held.insert(uid) {

@@ -103,6 +103,7 @@ impl Earlier {
     }
 
     /// Its end, if it is complete: every run came to its end, and nothing is left.
+    #[must_use]
     pub fn complete(&self, order: &Order) -> Option<Ended> {
         let Session { summary, dir } = &self.session;
         (summary.complete && self.left(order).is_empty()).then(|| Ended {
@@ -113,16 +114,19 @@ impl Earlier {
     }
 
     /// Runs that came to their end, and stay.
+    #[must_use]
     pub fn kept(&self) -> usize {
         done(&self.session.summary).count()
     }
 
     /// The runs that are left, in the order in which they run.
+    #[must_use]
     pub fn left<'a>(&self, order: &'a Order) -> Vec<(&'a Plan, u32)> {
         left(&order.plans, &self.session.summary)
     }
 
     /// How long the runs that are left take.
+    #[must_use]
     pub fn takes(&self, order: &Order) -> Takes {
         let left = self.left(order);
         left.iter().map(|(plan, _)| Takes::of(plan, 1)).sum()

@@ -298,8 +298,8 @@ async fn observe(
     let before = Mark::now(&cluster.components());
 
     let sampled = Sampled::default();
-    let (etcd, samples) = (cluster.etcd()?, sampled.clone());
-    let sampling = storage::sample(etcd, clock.clone(), writer.clone(), samples);
+    let (etcd, taken) = (cluster.etcd()?, sampled.clone());
+    let sampling = storage::sample(etcd, clock.clone(), writer.clone(), taken);
     let mut stalls = Vec::new();
     let beside = async {
         tokio::join!(sampling, inject(&plan.stalls, cluster, clock, &mut stalls));

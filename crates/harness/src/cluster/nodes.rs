@@ -40,6 +40,7 @@ pub(super) fn render(plan: &ClusterPlan, stamp_handshake: bool) -> Vec<Value> {
 }
 
 /// A fake machine with these cards, in no group.
+#[must_use]
 pub fn fake(name: &str, cards: &Value, stamp_handshake: bool) -> Value {
     let mut node = manifest::parse(include_str!("../../../../kwok/node.yaml"));
     // HAMi reads its time stamps in local time (UTC before v2.10). Components run with TZ=UTC.

@@ -32,6 +32,7 @@ const STOP_FOR_ANNOTATION: &str = "headroom.dev/stop-for";
 const LONG_AGO: &str = "1970-01-01T00:00:00Z";
 
 /// The object to create for a Job of `tenant` called `name`.
+#[must_use]
 pub fn job(
     tenant: &TenantPlan,
     name: &str,

@@ -49,6 +49,7 @@ pub struct ClusterState {
 
 impl ClusterState {
     /// The cluster and its components, in lines for a terminal.
+    #[must_use]
     pub fn describe(&self) -> String {
         let what = match (self.kept, self.owner_pid) {
             (true, _) => "left running".to_owned(),

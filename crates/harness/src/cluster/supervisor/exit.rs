@@ -52,6 +52,7 @@ pub struct Exit {
 
 impl Exit {
     /// How it ended, as part of a sentence: `exited with code 1`, `was ended by SIGKILL`.
+    #[must_use]
     pub fn how(&self) -> String {
         match (&self.signal, self.code) {
             _ if self.cause == Cause::NotStarted => "could not be started".into(),

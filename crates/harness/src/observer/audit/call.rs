@@ -23,11 +23,13 @@ pub struct Call {
 
 impl Call {
     /// Whether it is a watch. A watch appears when it ends.
+    #[must_use]
     pub fn is_watch(&self) -> bool {
         self.what.starts_with("watch ")
     }
 
     /// The call, with the answer's status if it was refused.
+    #[must_use]
     pub fn label(&self) -> String {
         if self.code >= 400 {
             format!("{} {}", self.what, self.code)
@@ -38,6 +40,7 @@ impl Call {
 }
 
 /// The call in a line of the log; `None` if the line is no event, or not the last stage of one.
+#[must_use]
 pub fn parse(line: &[u8]) -> Option<Call> {
     let event: AuditEvent<'_> = serde_json::from_slice(line).ok()?;
     if !matches!(&*event.stage, "ResponseComplete" | "Panic") {
