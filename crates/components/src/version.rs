@@ -191,6 +191,22 @@ mod tests {
     use super::*;
     use crate::testing::script;
 
+    #[tokio::test]
+    async fn of_a_program_that_prints_without_end_only_the_beginning_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let body = "echo v1.2.3; head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2";
+        let program = script(&folder.path().join("loud"), body);
+        let path = std::env::var_os("PATH").unwrap();
+        let Answer::Said(text) = ask(&program, "--version", &path).await.unwrap() else {
+            panic!("it ends with code 0");
+        };
+        assert_eq!(text.len(), 2 * 64 * 1024);
+        assert_eq!(
+            reported(text.lines().next().unwrap()).as_deref(),
+            Some("v1.2.3")
+        );
+    }
+
     #[test]
     fn versions_are_read_from_what_the_programs_print() {
         for (output, version) in [

@@ -98,25 +98,21 @@ impl Tree {
         Ok(())
     }
 
-    fn add(&mut self, path: &Path, kind: Kind) -> Result<(), String> {
+    fn add(&mut self, path: &Path, mut kind: Kind) -> Result<(), String> {
         let place = self.walk(path, false)?;
         if place.as_os_str().is_empty() {
             return Ok(()); // the root itself
         }
-        let kind = match kind {
-            Kind::HardLink(target) => {
-                let target = target.strip_prefix("/").unwrap_or(&target).to_owned();
-                let place = self.walk(&entry_path(&target)?, false)?;
-                let Some(found @ (Kind::File(_) | Kind::Symlink(_) | Kind::Other)) =
-                    self.nodes.get(&place)
-                else {
-                    let (path, target) = (path.display(), target.display());
-                    return Err(format!("{path} is a hard link to no file: {target}"));
-                };
-                found.clone()
-            }
-            kind => kind,
-        };
+        if let Kind::HardLink(target) = kind {
+            let target = target.strip_prefix("/").unwrap_or(&target);
+            let at = self.walk(&entry_path(target)?, false)?;
+            let found = self.nodes.get(&at);
+            let Some(file @ (Kind::File(_) | Kind::Symlink(_) | Kind::Other)) = found else {
+                let (path, target) = (path.display(), target.display());
+                return Err(format!("{path} is a hard link to no file: {target}"));
+            };
+            kind = file.clone();
+        }
         // What is below a folder stays only if a folder comes in its place.
         let old = self.nodes.get(&place);
         if kind != Kind::Folder || old.is_some_and(|old| *old != Kind::Folder) {

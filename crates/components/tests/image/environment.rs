@@ -3,7 +3,6 @@
 //! A process cannot safely change its own environment, so each test runs this test program again, as [`child`], with
 //! other variables.
 
-use std::io::Write;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ pub async fn child(registry: String) {
         Ok(fetched) => run(&fetched),
         Err(error) => error.to_string(),
     };
-    writeln!(std::io::stderr(), "{outcome}").unwrap();
+    host::errln!("{outcome}");
 }
 
 async fn fetch_with(registry: &str, variables: &[(&str, &str)]) -> String {

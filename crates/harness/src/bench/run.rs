@@ -297,9 +297,9 @@ async fn observe(
     let mut progress = Progress::new(plan, plan::expected_secs(plan));
     let before = Mark::now(&cluster.components());
 
-    let storage = Sampled::default();
-    let (etcd, samples) = (cluster.etcd()?, storage.clone());
-    let sampling = storage::sample(etcd, clock.clone(), writer.clone(), samples);
+    let sampled = Sampled::default();
+    let (etcd, taken) = (cluster.etcd()?, sampled.clone());
+    let sampling = storage::sample(etcd, clock.clone(), writer.clone(), taken);
     let mut stalls = Vec::new();
     let beside = async {
         tokio::join!(sampling, inject(&plan.stalls, cluster, clock, &mut stalls));
@@ -337,7 +337,7 @@ async fn observe(
         observation,
         disturbed: interrupted.into_iter().chain(busy).chain(frozen).collect(),
         stalls,
-        storage: storage.storage(),
+        storage: sampled.storage(),
     })
 }
 

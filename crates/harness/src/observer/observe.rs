@@ -106,14 +106,19 @@ impl Observer {
             changed,
         });
         let health = Arc::new(WatchHealth::default());
-        let jobs = watch::objects::<JobView>(client, true);
+        let of_jobs = watch::objects::<JobView>(client, true);
         // Workloads do not have our labels. Their owners tell whose they are.
-        let workloads = watch::objects::<WorkloadView>(client, false);
-        let of_teams = watch::objects::<PodView>(client, true);
+        let of_workloads = watch::objects::<WorkloadView>(client, false);
+        let of_pods = watch::objects::<PodView>(client, true);
         let mut tasks = vec![
-            shared.follow(jobs, ObjectKind::Job, Object::Job, &health),
-            shared.follow(workloads, ObjectKind::Workload, Object::Workload, &health),
-            shared.follow(of_teams, ObjectKind::Pod, Object::Pod, &health),
+            shared.follow(of_jobs, ObjectKind::Job, Object::Job, &health),
+            shared.follow(
+                of_workloads,
+                ObjectKind::Workload,
+                Object::Workload,
+                &health,
+            ),
+            shared.follow(of_pods, ObjectKind::Pod, Object::Pod, &health),
         ];
         let kinds = tasks.len();
         let listed = async {
