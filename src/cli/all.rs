@@ -12,7 +12,7 @@ use super::setting::Setting;
 use ::results::run_folder::files;
 use ::results::run_folder::place::{self, RUNS, untaken};
 use host::terminal::in_one;
-use host::usage::{OrUsage as _, Usage};
+use host::usage::Usage;
 use plan::{self, Experiment, Order};
 use present::tables::page::{Outcome, Page, PageError};
 
@@ -44,7 +44,7 @@ impl All {
             (None, None) => place::free(Path::new(RUNS), Timestamp::now(), ALL),
         };
         if args.resume.is_none() {
-            untaken(&dir).or_usage()?;
+            untaken(&dir)?;
             args.out = Some(dir.clone());
         }
         args.experiments = experiments.iter().map(|e| e.name.clone()).collect();
@@ -81,9 +81,8 @@ impl All {
                 }
             }
         }
-        match last {
-            Some(error) if orders.is_empty() => return Err(error),
-            _ => {}
+        if let (Some(error), true) = (last, orders.is_empty()) {
+            return Err(error);
         }
         for (name, why) in &self.left_out {
             errln!("note: {name} is left out: it {why}");
@@ -121,40 +120,38 @@ impl All {
 
 /// Refuses options that are for a single experiment.
 fn check(args: &BenchArgs) -> Result<(), Usage> {
-    let no = |what: &str, why: &str| Err(Usage::new(format!("{what} does not go with all: {why}")));
     let timeline =
         "not every experiment has a timeline; name the experiments that have one, or use --quick";
     let arms = "it is what some arms differ in; name the experiments instead";
-    if args.experiments.len() > 1 {
-        return no("another experiment", "all means every one of them");
+    let several = (args.experiments.len() > 1).then(|| "another experiment".to_owned());
+    let arm = args.arms.first().map(|arm| format!("--arm {arm}"));
+    let option = |given: bool, option: &str| given.then(|| option.to_owned());
+    let refused = [
+        (several, "all means every one of them"),
+        (arm, "each experiment has its own arms; name one experiment"),
+        (option(args.compress.is_some(), "--compress"), timeline),
+        (option(args.timeline.is_some(), "--timeline"), timeline),
+        (option(args.shape.limits.is_some(), "--limits"), arms),
+        (
+            option(args.shape.node_policy.is_some(), "--node-policy"),
+            arms,
+        ),
+        (
+            option(args.keep, "--keep"),
+            "each experiment would leave a cluster up beside the next; name one experiment",
+        ),
+        (
+            option(args.soak.is_some(), "--soak"),
+            "it is the time for one experiment; name one",
+        ),
+    ];
+    match refused
+        .into_iter()
+        .find_map(|(what, why)| Some((what?, why)))
+    {
+        Some((what, why)) => Err(Usage::new(format!("{what} does not go with all: {why}"))),
+        None => Ok(()),
     }
-    if let Some(arm) = args.arms.first() {
-        let what = format!("--arm {arm}");
-        return no(
-            &what,
-            "each experiment has its own arms; name one experiment",
-        );
-    }
-    if args.compress.is_some() {
-        return no("--compress", timeline);
-    }
-    if args.timeline.is_some() {
-        return no("--timeline", timeline);
-    }
-    if args.shape.limits.is_some() {
-        return no("--limits", arms);
-    }
-    if args.shape.node_policy.is_some() {
-        return no("--node-policy", arms);
-    }
-    if args.keep {
-        let why = "each experiment would leave a cluster up beside the next; name one experiment";
-        return no("--keep", why);
-    }
-    if args.soak.is_some() {
-        return no("--soak", "it is the time for one experiment; name one");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

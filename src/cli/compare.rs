@@ -3,6 +3,7 @@
 use super::hints::say;
 use host::{errln, out};
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
 use super::args::CompareArgs;
 use super::{Exit, read};
@@ -33,17 +34,14 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         "{}",
         compared::text(&found, Style::Terminal { all: args.all })
     );
-    match (
-        exit(&found),
-        compared::write(&found, args.json.as_deref(), args.markdown.as_deref())
-            .map_err(anyhow::Error::from),
-    ) {
+    let written = compared::write(&found, args.json.as_deref(), args.markdown.as_deref());
+    match (exit(&found), written) {
         // A regression is the news that a script waits for, whatever became of the files.
         (Exit::Regression, Err(error)) => {
-            errln!("headroom: {}", in_one(&error));
+            errln!("headroom: {}", in_one(&error.into()));
             Ok(Exit::Regression)
         }
-        (exit, written) => written.map(|()| exit),
+        (exit, written) => Ok(written.map(|()| exit)?),
     }
 }
 
@@ -53,7 +51,7 @@ fn apart(args: &CompareArgs, read: &[PathBuf]) -> anyhow::Result<()> {
         ("--json", args.json.as_deref()),
         ("--markdown", args.markdown.as_deref()),
     ];
-    outputs::apart(&written, read).or_usage()
+    Ok(outputs::apart(&written, read)?)
 }
 
 /// The exit code for an outcome.
@@ -66,52 +64,36 @@ fn exit(found: &Comparison) -> Exit {
 
 /// Which sessions are on which side.
 fn sides(args: &CompareArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
-    let latest = ["latest".to_owned()];
     if let Some(nights) = args.baseline {
-        let names: Vec<String> = args.sessions.iter().chain(&args.new).cloned().collect();
-        let names = if names.is_empty() {
-            &latest[..]
-        } else {
-            &names
-        };
-        let new = all(names)?;
+        let mut names: Vec<String> = args.sessions.iter().chain(&args.new).cloned().collect();
+        if names.is_empty() {
+            names.push("latest".to_owned());
+        }
+        let new = all(&names)?;
         let base = baseline::nights(Path::new(RUNS), nights, &new, &args.across).or_usage()?;
         return Ok((base, new));
     }
-    let (base, new) = match (&args.sessions[..], &args.new[..]) {
-        ([base, new], []) => (vec![base.clone()], vec![new.clone()]),
-        (base @ [_, ..], new @ [_, ..]) => (base.to_vec(), new.to_vec()),
-        ([], []) => {
-            return Err(
-                Usage::new("name the sessions to compare: headroom compare BASE NEW").into(),
-            );
-        }
-        ([one], []) => {
-            return Err(Usage::new(format!(
-                "name a session to compare {one} with: headroom compare BASE {one}, or headroom compare --baseline nightly {one}"
-            ))
-            .into());
-        }
-        ([], new) => {
-            let new = new.join(" ");
-            return Err(Usage::new(format!(
-                "there is no baseline before --: headroom compare BASE… -- {new}"
-            ))
-            .into());
-        }
-        (several, []) => {
-            return Err(Usage::new(format!(
-                "which of {} are the baseline? Put -- before the new ones: headroom compare BASE… -- NEW…",
-                several.join(", ")
-            ))
-            .into());
-        }
+    let problem = match (&args.sessions[..], &args.new[..]) {
+        ([base, new], []) => return Ok((all(from_ref(base))?, all(from_ref(new))?)),
+        (base @ [_, ..], new @ [_, ..]) => return Ok((all(base)?, all(new)?)),
+        ([], []) => "name the sessions to compare: headroom compare BASE NEW".to_owned(),
+        ([one], []) => format!(
+            "name a session to compare {one} with: headroom compare BASE {one}, or headroom compare --baseline nightly {one}"
+        ),
+        ([], new) => format!(
+            "there is no baseline before --: headroom compare BASE… -- {}",
+            new.join(" ")
+        ),
+        (several, []) => format!(
+            "which of {} are the baseline? Put -- before the new ones: headroom compare BASE… -- NEW…",
+            several.join(", ")
+        ),
     };
-    Ok((all(&base)?, all(&new)?))
+    Err(Usage::new(problem).into())
 }
 
 fn all(names: &[String]) -> anyhow::Result<Vec<PathBuf>> {
-    read::find(|notes| named::all(names, notes)).or_usage()
+    Ok(read::find(|notes| named::all(names, notes))?)
 }
 
 #[cfg(test)]

@@ -4,31 +4,25 @@ use std::process::ExitCode;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Exit {
     /// Done.
-    Done,
+    Done = 0,
     /// Failed, with an error message.
-    Failed,
+    Failed = 1,
     /// The user's input or machine is at fault; nothing was started.
-    Usage,
+    Usage = 2,
     /// Done, but the host or the harness disturbed it.
-    Disturbed,
+    Disturbed = 3,
     /// Done, and a metric became worse.
-    Regression,
+    Regression = 4,
     /// Stopped by a signal; partial results are kept.
-    Interrupted,
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Disturbed => 3,
-            Exit::Regression => 4,
-            Exit::Interrupted => 130,
-        })
+        Self::from(exit as u8)
     }
 }
 

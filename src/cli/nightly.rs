@@ -185,17 +185,9 @@ fn orders(
     }
     let bench_args = BenchArgs {
         experiments,
-        arms: Vec::new(),
-        compress: None,
-        quick: false,
-        timeline: None,
         shape: args.shape.clone(),
         repeat: Some(args.repeat),
-        soak: None,
-        out: None,
-        resume: None,
-        keep: false,
-        dry_run: false,
+        ..BenchArgs::default()
     };
     let mut orders: Vec<(Order, Setting)> = Vec::new();
     for name in &bench_args.experiments {
@@ -204,13 +196,10 @@ fn orders(
         // Nights are looked for in the default folder of sessions, and the next run needs the machine.
         order.host.out = None;
         order.host.keep = false;
-        if orders
-            .iter()
-            .any(|(other, _)| other.experiment == order.experiment)
-        {
+        let name = &order.experiment;
+        if orders.iter().any(|(other, _)| other.experiment == *name) {
             let problem = format!(
-                "experiment {} is named twice: a night is compared with earlier nights, not with itself; use --repeat for more runs",
-                order.experiment
+                "experiment {name} is named twice: a night is compared with earlier nights, not with itself; use --repeat for more runs"
             );
             return Err(Usage::new(problem).into());
         }

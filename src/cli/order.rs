@@ -47,7 +47,7 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
     // Whether the one session that is named can be continued is told later; of several, some may be new.
     let new = args.resume.is_none() || (args.experiments.len() > 1 && !resume);
     if let Some(out) = host.out.as_ref().filter(|_| new) {
-        place::untaken(out).or_usage()?;
+        place::untaken(out)?;
     }
     host.keep |= args.keep;
     let setting = Setting::new(&host, &experiment)?;

@@ -1,11 +1,11 @@
 //! Where components and clusters are kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::exit::Interrupted;
 use super::signals;
 use components::Cache;
-use harness::cluster::clear_leftovers;
+use harness::cluster::{ClusterError, clear_leftovers};
 use host::errln;
 use host::usage::OrUsage as _;
 
@@ -28,26 +28,15 @@ impl Place {
     /// The cache cannot be used.
     pub fn open(&self) -> anyhow::Result<Cache> {
         let cache = Cache::open(self.cache.as_deref()).or_usage()?;
-        for id in clear_leftovers(&Self::state_root(&cache))? {
-            errln!("removed the cluster of a killed command: {id}");
-        }
+        remove_killed(&Self::state_root(&cache))?;
         Ok(cache)
     }
 
     /// Removes the clusters of killed commands, if there is a cache.
     pub fn clear_leftovers(&self) {
-        let Some(folder) = Cache::existing(self.cache.as_deref()) else {
-            return;
-        };
-        match clear_leftovers(&folder.join(SESSIONS)) {
-            Ok(ids) => {
-                for id in ids {
-                    errln!("removed the cluster of a killed command: {id}");
-                }
-            }
-            Err(error) => {
-                errln!("headroom: cannot remove the clusters of killed commands: {error}");
-            }
+        let folder = Cache::existing(self.cache.as_deref());
+        if let Some(Err(error)) = folder.map(|folder| remove_killed(&folder.join(SESSIONS))) {
+            errln!("headroom: cannot remove the clusters of killed commands: {error}");
         }
     }
 
@@ -68,4 +57,12 @@ impl Place {
             () = signals::stop().cancelled() => Err(Interrupted.into()),
         }
     }
+}
+
+/// Removes the clusters of killed commands, and says which.
+fn remove_killed(state_root: &Path) -> Result<(), ClusterError> {
+    for id in clear_leftovers(state_root)? {
+        errln!("removed the cluster of a killed command: {id}");
+    }
+    Ok(())
 }

@@ -26,7 +26,7 @@ pub fn find<T, E>(find: impl FnOnce(&mut Vec<String>) -> Result<T, E>) -> Result
 /// # Errors
 /// It cannot be read.
 pub fn show(session: &str) -> anyhow::Result<Exit> {
-    let session = find(|notes| named::session_or_all(session, notes)).or_usage()?;
+    let session = find(|notes| named::session_or_all(session, notes))?;
     out!("{}", report::show(&session).or_usage()?);
     Ok(Exit::Done)
 }
@@ -36,10 +36,7 @@ pub fn show(session: &str) -> anyhow::Result<Exit> {
 /// # Errors
 /// The folder cannot be read.
 pub fn runs(dir: PathBuf) -> anyhow::Result<Exit> {
-    out!(
-        "{}",
-        report::runs(&named::folder(dir).or_usage()?).or_usage()?
-    );
+    out!("{}", report::runs(&named::folder(dir)?).or_usage()?);
     Ok(Exit::Done)
 }
 
@@ -48,7 +45,7 @@ pub fn runs(dir: PathBuf) -> anyhow::Result<Exit> {
 /// # Errors
 /// A session cannot be read, or a chart cannot be drawn or written.
 pub fn plot(sessions: &[String], out: &Path) -> anyhow::Result<Exit> {
-    let sessions = find(|notes| named::only_sessions(sessions, notes)).or_usage()?;
+    let sessions = find(|notes| named::only_sessions(sessions, notes))?;
     for path in charts::plot(&sessions, out).or_usage()? {
         outln!("{}", path.display());
     }
@@ -60,10 +57,10 @@ pub fn plot(sessions: &[String], out: &Path) -> anyhow::Result<Exit> {
 /// # Errors
 /// A session cannot be read, or the file cannot be written.
 pub fn report(sessions: &[String], out: &Path) -> anyhow::Result<Exit> {
-    let sessions = find(|notes| named::only_sessions(sessions, notes)).or_usage()?;
+    let sessions = find(|notes| named::only_sessions(sessions, notes))?;
     // A report may be put into a session's folder, but not in place of a file of it.
     if out.extension().is_none_or(|end| end != "html") {
-        outputs::apart(&[("--out", Some(out))], &sessions).or_usage()?;
+        outputs::apart(&[("--out", Some(out))], &sessions)?;
     }
     report::write(&sessions, out).or_usage()?;
     outln!("{}", out.display());

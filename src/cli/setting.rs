@@ -1,5 +1,7 @@
 //! With which programs an experiment runs, and where. The command line goes before the experiment file.
 
+use std::str::FromStr;
+
 use super::Place;
 use super::args::ShapeArgs;
 use components::image::{self, Registry};
@@ -23,22 +25,13 @@ impl Setting {
     /// # Errors
     /// The experiment file's `host` names an invalid HAMi or registry. Those of the command line were checked before.
     pub fn new(host: &Host, experiment: &Experiment) -> anyhow::Result<Self> {
-        let wrong = |field, error: image::ImageError| experiment.wrong(field, error.to_string());
-        let hami = host.hami.as_ref().map(|hami| hami.parse()).transpose();
-        let registry = host.registry.as_ref().map(|host| host.parse()).transpose();
         Ok(Self {
             place: Place {
                 cache: host.cache.clone(),
                 components: host.components.clone(),
             },
-            hami: hami
-                .map_err(|e| wrong("host.hami", e))
-                .or_usage()?
-                .unwrap_or_default(),
-            registry: registry
-                .map_err(|e| wrong("host.registry", e))
-                .or_usage()?
-                .unwrap_or_default(),
+            hami: parsed(experiment, "host.hami", host.hami.as_ref())?,
+            registry: parsed(experiment, "host.registry", host.registry.as_ref())?,
         })
     }
 
@@ -88,4 +81,14 @@ pub fn host(place: &Place, shape: &ShapeArgs, experiment: &Experiment) -> Host {
         ..Host::default()
     };
     options.or(&experiment.host)
+}
+
+fn parsed<T: Default + FromStr<Err = image::ImageError>>(
+    experiment: &Experiment,
+    field: &str,
+    text: Option<&String>,
+) -> anyhow::Result<T> {
+    let value = text.map_or_else(|| Ok(T::default()), |text| text.parse());
+    let wrong = |error: image::ImageError| experiment.wrong(field, error.to_string());
+    value.map_err(wrong).or_usage()
 }

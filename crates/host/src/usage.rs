@@ -4,28 +4,16 @@
 //! [`OrUsage::or_usage`] keeps what it says, and [`is_usage`] finds it again whatever was added on the way.
 
 use std::error::Error;
-use std::fmt;
 
 /// An error that the user can mend.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct Usage(Box<dyn Error + Send + Sync>);
 
 impl Usage {
     /// Of an error, or of a text.
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(error.into())
-    }
-}
-
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Error for Usage {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
     }
 }
 
@@ -67,6 +55,8 @@ pub fn is_usage(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use anyhow::Context as _;
+
+    use std::fmt;
 
     use super::*;
     use crate::terminal::in_one;

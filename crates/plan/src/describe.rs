@@ -1,21 +1,10 @@
 //! Describes a plan in words, for `--dry-run`.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 
 use super::{ClientLimit, Plan, QuotaPlan, RoundStart, Stage, TenantPlan, expected_secs, minutes};
 
 impl Plan {
-    /// What the run will do, in lines for a terminal.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = self.write(&mut text);
-        text
-    }
-
     /// A note beside the compression if nothing was published for it.
     #[must_use]
     pub fn not_comparable(&self) -> &'static str {
@@ -26,149 +15,133 @@ impl Plan {
         }
     }
 
-    fn write(&self, f: &mut String) -> std::fmt::Result {
-        writeln!(
-            f,
-            "experiment  {} (arm {}, {} of it)",
-            self.experiment,
-            self.arm,
-            match self.soak_secs {
-                Some(secs) => format!("as many runs as end within {}", minutes(secs)),
-                None => runs(self.repeats),
-            }
-        )?;
-        writeln!(
-            f,
-            "compress    {}{}, seed {}",
-            self.compress,
-            self.not_comparable(),
-            self.seed
-        )?;
-        let groups: Vec<String> = self
-            .cluster
-            .groups
-            .iter()
-            .map(|g| format!("{} × {}", g.nodes, g.name))
-            .collect();
-        writeln!(
-            f,
-            "machines    {} of 8 cards: {}",
-            self.cluster.nodes(),
-            groups.join(", ")
-        )?;
-        writeln!(
-            f,
-            "HAMi        nodes {}, cards {}, limit {}, handshake {}",
-            self.hami.node_policy.name(),
-            self.hami.gpu_policy.name(),
-            limit(self.hami.limit),
-            if self.hami.stamp_handshake {
-                "stamped"
-            } else {
-                "not stamped"
-            }
-        )?;
-        writeln!(
-            f,
-            "Kueue       quota in {}, limit {}",
-            written(self.kueue.quota_unit),
-            limit(self.kueue.limit)
-        )?;
-        writeln!(
-            f,
-            "others      kube-scheduler limit {} (leader election {}), kube-controller-manager limit {}",
-            limit(self.scheduler.limit),
-            if self.scheduler.leader_elect {
-                "on"
-            } else {
-                "off"
-            },
-            limit(self.controller_manager.limit)
-        )?;
-        writeln!(
-            f,
-            "hardware    device plugin answers after {} s",
-            self.hardware.device_plugin_delay_secs
-        )?;
-        self.write_what_is_added(f)?;
-        for team in &self.tenants {
-            team.write(f)?;
-        }
-        let end = match self.observe_secs {
+    /// What the run will do, in lines for a terminal.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let mut lines = self.settings();
+        lines.extend(self.added());
+        lines.extend(self.tenants.iter().flat_map(TenantPlan::describe));
+        let mut end = match self.observe_secs {
             Some(secs) => format!("after {secs} s, or when all work is done"),
             None => "when all work is done".to_owned(),
         };
-        let end = if self.linger_secs > 0.0 {
-            format!("{end} and {} s more have passed", self.linger_secs)
-        } else {
-            end
-        };
-        writeln!(
-            f,
-            "ends        {end}; what is not done after {:.0} s is given up",
-            self.give_up_secs
-        )?;
-        writeln!(
-            f,
-            "expected    {:.0} s per run, without bring-up",
-            expected_secs(self)
-        )
+        if self.linger_secs > 0.0 {
+            end += &format!(" and {} s more have passed", self.linger_secs);
+        }
+        let (give_up, expected) = (self.give_up_secs, expected_secs(self));
+        lines.push(format!(
+            "ends        {end}; what is not done after {give_up:.0} s is given up"
+        ));
+        lines.push(format!(
+            "expected    {expected:.0} s per run, without bring-up"
+        ));
+        lines.into_iter().map(|line| line + "\n").collect()
     }
 
-    fn write_what_is_added(&self, f: &mut String) -> std::fmt::Result {
+    fn settings(&self) -> Vec<String> {
+        let Self {
+            experiment,
+            arm,
+            compress,
+            seed,
+            hami,
+            kueue,
+            scheduler,
+            ..
+        } = self;
+        let runs = match self.soak_secs {
+            Some(secs) => format!("as many runs as end within {}", minutes(secs)),
+            None if self.repeats == 1 => "1 run".to_owned(),
+            None => format!("{} runs", self.repeats),
+        };
+        let note = self.not_comparable();
+        let nodes = self.cluster.nodes();
+        let groups = self.cluster.groups.iter();
+        let groups: Vec<_> = groups
+            .map(|g| format!("{} × {}", g.nodes, g.name))
+            .collect();
+        let groups = groups.join(", ");
+        let (node_policy, gpu_policy) = (hami.node_policy.name(), hami.gpu_policy.name());
+        let stamped = if hami.stamp_handshake {
+            "stamped"
+        } else {
+            "not stamped"
+        };
+        let elect = if scheduler.leader_elect { "on" } else { "off" };
+        let quota_unit = written(kueue.quota_unit);
+        let [hami, kueue, scheduler, controller_manager] = [
+            hami.limit,
+            kueue.limit,
+            scheduler.limit,
+            self.controller_manager.limit,
+        ]
+        .map(|ClientLimit { qps, burst }| format!("{qps}/{burst}"));
+        let answers = self.hardware.device_plugin_delay_secs;
+        vec![
+            format!("experiment  {experiment} (arm {arm}, {runs} of it)"),
+            format!("compress    {compress}{note}, seed {seed}"),
+            format!("machines    {nodes} of 8 cards: {groups}"),
+            format!(
+                "HAMi        nodes {node_policy}, cards {gpu_policy}, limit {hami}, handshake {stamped}"
+            ),
+            format!("Kueue       quota in {quota_unit}, limit {kueue}"),
+            format!(
+                "others      kube-scheduler limit {scheduler} (leader election {elect}), kube-controller-manager limit {controller_manager}"
+            ),
+            format!("hardware    device plugin answers after {answers} s"),
+        ]
+    }
+
+    fn added(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         if let Some(data_plane) = &self.data_plane {
             let by = data_plane.compressed_by;
-            writeln!(f, "data plane  played, its seconds divided by {by}")?;
-            for class in data_plane.in_words() {
-                writeln!(f, "              {class}")?;
-            }
+            lines.push(format!("data plane  played, its seconds divided by {by}"));
+            lines.extend(data_plane.in_words().into_iter().map(below));
         }
         if let Some(clearer) = &self.clearer {
-            writeln!(f, "clearer     {}", clearer.in_words())?;
+            lines.push(format!("clearer     {}", clearer.in_words()));
         }
         if !self.stalls.is_empty() {
             let each = self.stalls.iter();
             let each = each.map(|s| format!("{} s at {:.0} s", s.secs, s.at_secs));
             let each: Vec<String> = each.collect();
-            writeln!(f, "stalls      of etcd: {}", each.join(", "))?;
+            lines.push(format!("stalls      of etcd: {}", each.join(", ")));
         }
-        Ok(())
+        lines
     }
 }
 
+/// A line that belongs to the one above it.
+fn below(text: String) -> String {
+    format!("              {text}")
+}
+
 impl TenantPlan {
-    fn write(&self, f: &mut String) -> std::fmt::Result {
-        let on = self
-            .group
-            .as_deref()
-            .map_or("any machine".to_owned(), |g| format!("machines {g}"));
+    fn describe(&self) -> Vec<String> {
+        let (name, priority) = (&self.name, self.priority);
+        let on = match &self.group {
+            Some(group) => format!("machines {group}"),
+            None => "any machine".to_owned(),
+        };
         let how = match (self.background, self.awaited) {
             (true, _) => ", background",
             (false, false) => ", not waited for",
             (false, true) => "",
         };
-        writeln!(
-            f,
-            "team        {}: {on}, priority {}{how}",
-            self.name, self.priority
-        )?;
-        match &self.quota {
-            None => writeln!(f, "              bare pods, no quota")?,
-            Some(quota) => writeln!(f, "              {}", in_words(quota))?,
-        }
-        if let Some(cards) = self.reserved_cards {
-            writeln!(f, "              {cards} cards set aside")?;
-        }
-        for stage in &self.stages {
-            writeln!(f, "              {}", stage.in_words())?;
-        }
-        if let Some(secs) = self.ideal_secs {
-            writeln!(f, "              ideal makespan {secs:.1} s")?;
-        }
-        for (metric, value) in &self.published {
-            writeln!(f, "              published {metric} {value}")?;
-        }
-        Ok(())
+        let quota = self.quota.as_ref();
+        let quota = quota.map_or_else(|| "bare pods, no quota".to_owned(), in_words);
+        let mut more = vec![quota];
+        more.extend(self.reserved_cards.map(|n| format!("{n} cards set aside")));
+        more.extend(self.stages.iter().map(Stage::in_words));
+        let ideal = self.ideal_secs;
+        more.extend(ideal.map(|secs| format!("ideal makespan {secs:.1} s")));
+        let published = self.published.iter();
+        more.extend(published.map(|(metric, value)| format!("published {metric} {value}")));
+        let team = format!("team        {name}: {on}, priority {priority}{how}");
+        std::iter::once(team)
+            .chain(more.into_iter().map(below))
+            .collect()
     }
 }
 
@@ -186,29 +159,20 @@ impl Stage {
             .iter()
             .map(|(class, count)| format!("{count} × {class}"))
             .collect();
-        let when = match (self.rounds.first(), self.rounds.last()) {
-            (Some(first), Some(last)) => match (first.start, last.start) {
-                (RoundStart::AtSecs(from), RoundStart::AtSecs(to)) if from < to => {
-                    format!("from {from:.1} to {to:.1} s")
-                }
-                (RoundStart::AtSecs(at), _) => format!("at {at:.1} s"),
-                (RoundStart::ThinkSecs(think), _) => {
-                    format!("each {think:.2} s after the one before")
-                }
-            },
-            _ => String::new(),
+        let starts = self.rounds.first().zip(self.rounds.last());
+        let when = match starts.map(|(first, last)| (first.start, last.start)) {
+            Some((RoundStart::AtSecs(from), RoundStart::AtSecs(to))) if from < to => {
+                format!("from {from:.1} to {to:.1} s")
+            }
+            Some((RoundStart::AtSecs(at), _)) => format!("at {at:.1} s"),
+            Some((RoundStart::ThinkSecs(think), _)) => {
+                format!("each {think:.2} s after the one before")
+            }
+            None => String::new(),
         };
-        let rounds = if self.rounds.len() == 1 {
-            "round"
-        } else {
-            "rounds"
-        };
-        format!(
-            "stage {}: {} in {} {rounds}, {when}",
-            self.name,
-            work.join(" + "),
-            self.rounds.len()
-        )
+        let (name, work, n) = (&self.name, work.join(" + "), self.rounds.len());
+        let rounds = if n == 1 { "round" } else { "rounds" };
+        format!("stage {name}: {work} in {n} {rounds}, {when}")
     }
 }
 
@@ -218,14 +182,14 @@ fn in_words(quota: &QuotaPlan) -> String {
         return text + ", no cohort";
     };
     // Writing to a String cannot fail.
-    let _ = write!(text, ", cohort {cohort}");
+    text += &format!(", cohort {cohort}");
     if let Some(cards) = quota.borrowing_limit_cards {
-        let _ = write!(text, ", borrows {cards} at most");
+        text += &format!(", borrows {cards} at most");
     }
     if let Some(cards) = quota.lending_limit_cards {
-        let _ = write!(text, ", lends {cards} at most");
+        text += &format!(", lends {cards} at most");
     }
-    let _ = write!(text, ", reclaims {}", written(quota.reclaim_within_cohort));
+    text += &format!(", reclaims {}", written(quota.reclaim_within_cohort));
     text
 }
 
@@ -233,16 +197,4 @@ fn in_words(quota: &QuotaPlan) -> String {
 fn written(setting: impl Serialize) -> String {
     let value = serde_json::to_value(setting).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
-}
-
-fn limit(limit: ClientLimit) -> String {
-    format!("{}/{}", limit.qps, limit.burst)
-}
-
-fn runs(repeats: u32) -> String {
-    if repeats == 1 {
-        "1 run".to_owned()
-    } else {
-        format!("{repeats} runs")
-    }
 }

@@ -11,7 +11,7 @@ use components::image::Registry;
 use plan::{NamedLimits, Policy};
 
 /// Options of `bench`.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct BenchArgs {
     /// Experiments, regimes or experiment files, run one after the other; `all`: every experiment of `headroom list`, and
     /// one page with the published and the measured values at the end
@@ -81,7 +81,7 @@ pub struct UpArgs {
 }
 
 /// Options that shape the cluster under test.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct ShapeArgs {
     /// Which HAMi scheduler: auto (from the cache, else from the published image, else the built-in one), builtin, image
     /// with :TAG or @DIGEST, or a program's path [default: auto]

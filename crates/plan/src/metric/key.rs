@@ -36,60 +36,39 @@ pub struct MetricKey {
 
 /// Why a text is no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
-    /// No row has this id.
-    #[error("{0}")]
-    Unknown(String),
-    /// The metric is of something else.
-    #[error("{key:?}: {id} is written {form}")]
-    Scope {
-        /// The key.
-        key: String,
-        /// The metric.
-        id: &'static str,
-        /// How its keys look.
-        form: String,
-    },
-}
+#[error("{0}")]
+pub struct KeyError(String);
 
 impl MetricKey {
+    /// A metric, and of what it is.
+    #[must_use]
+    pub fn new(of: Of, metric: Metric) -> Self {
+        Self { of, metric }
+    }
+
     /// A metric of the run.
     #[must_use]
     pub fn run(metric: Metric) -> Self {
-        Self {
-            of: Of::Run,
-            metric,
-        }
+        Self::new(Of::Run, metric)
     }
 
     /// A metric of a team.
     #[must_use]
     pub fn team(team: &str, metric: Metric) -> Self {
-        Self {
-            of: Of::Team(team.to_owned()),
-            metric,
-        }
+        Self::new(Of::Team(team.to_owned()), metric)
     }
 
     /// A metric of a class of a team's requests.
     #[must_use]
     pub fn class(team: &str, class: &str, metric: Metric) -> Self {
-        Self {
-            of: Of::Class {
-                team: team.to_owned(),
-                class: class.to_owned(),
-            },
-            metric,
-        }
+        let (team, class) = (team.to_owned(), class.to_owned());
+        Self::new(Of::Class { team, class }, metric)
     }
 
     /// A metric of a component.
     #[must_use]
     pub fn component(component: &str, metric: Metric) -> Self {
-        Self {
-            of: Of::Component(component.to_owned()),
-            metric,
-        }
+        Self::new(Of::Component(component.to_owned()), metric)
     }
 
     /// The metric as an experiment file names it: with a team, and perhaps a class, unless it is of the whole run.
@@ -145,10 +124,7 @@ impl MetricKey {
     /// The same team or class (or run, or component) with another metric.
     #[must_use]
     pub fn with(&self, metric: Metric) -> Self {
-        Self {
-            of: self.of.clone(),
-            metric,
-        }
+        Self::new(self.of.clone(), metric)
     }
 
     /// Its metric's row.
@@ -172,13 +148,10 @@ impl MetricKey {
 
 impl fmt::Display for MetricKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = self.metric.id();
-        match &self.of {
-            Of::Run => f.write_str(id),
-            Of::Team(team) => write!(f, "{team}.{id}"),
-            Of::Class { team, class } => write!(f, "{team}.{class}.{id}"),
-            Of::Component(component) => write!(f, "{id}.{component}"),
+        if let Some(team) = self.team_name() {
+            write!(f, "{team}.")?;
         }
+        f.write_str(&self.in_team())
     }
 }
 
@@ -194,18 +167,13 @@ impl FromStr for MetricKey {
         {
             return Ok(Self::component(component, metric));
         }
-        let (of, id) = match text.rsplit_once('.') {
-            Some((of, id)) => (Some(of), id),
-            None => (None, text),
-        };
-        let metric = Metric::by_id(id).ok_or_else(|| KeyError::Unknown(unknown(id)))?;
-        let key = match of {
-            None => Self::run(metric),
+        let (of, id) = text.rsplit_once('.').unwrap_or(("", text));
+        let metric = Metric::by_id(id).ok_or_else(|| KeyError(unknown(id)))?;
+        let key = match of.split_once('.') {
+            _ if id == text => Self::run(metric),
             // A team's name has no dot.
-            Some(of) => match of.split_once('.') {
-                Some((team, class)) => Self::class(team, class, metric),
-                None => Self::team(of, metric),
-            },
+            Some((team, class)) => Self::class(team, class, metric),
+            None => Self::team(of, metric),
         };
         let scope = metric.row().scope;
         let fits = match key.of {
@@ -217,11 +185,8 @@ impl FromStr for MetricKey {
         if fits {
             return Ok(key);
         }
-        Err(KeyError::Scope {
-            key: text.to_owned(),
-            id: metric.id(),
-            form: form(metric.row()),
-        })
+        let form = form(metric.row());
+        Err(KeyError(format!("{text:?}: {metric} is written {form}")))
     }
 }
 

@@ -73,35 +73,30 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its symbol; empty for what is counted.
+    /// What stands behind a number; empty for counts and shares.
     #[must_use]
     pub fn symbol(self) -> &'static str {
-        match self {
-            Self::Secs => "s",
-            Self::Ms => "ms",
-            Self::CardSeconds => "card·s",
-            Self::Cards => "cards",
-            Self::PerHour => "/h",
-            Self::PerSec => "/s",
-            Self::Mib => "MiB",
-            Self::Count | Self::Calls | Self::Share => "",
-        }
+        self.texts().0
     }
 
-    /// Its name in full, for documents.
+    /// The unit in words.
     #[must_use]
     pub fn words(self) -> &'static str {
+        self.texts().1
+    }
+
+    fn texts(self) -> (&'static str, &'static str) {
         match self {
-            Self::Secs => "seconds",
-            Self::Ms => "milliseconds",
-            Self::CardSeconds => "card-seconds",
-            Self::Count => "count",
-            Self::Cards => "cards",
-            Self::Calls => "calls per pod",
-            Self::PerHour => "per hour",
-            Self::PerSec => "per second",
-            Self::Share => "share, 0 to 1",
-            Self::Mib => "MiB",
+            Self::Secs => ("s", "seconds"),
+            Self::Ms => ("ms", "milliseconds"),
+            Self::CardSeconds => ("card·s", "card-seconds"),
+            Self::Count => ("", "count"),
+            Self::Cards => ("cards", "cards"),
+            Self::Calls => ("", "calls per pod"),
+            Self::PerHour => ("/h", "per hour"),
+            Self::PerSec => ("/s", "per second"),
+            Self::Share => ("", "share, 0 to 1"),
+            Self::Mib => ("MiB", "MiB"),
         }
     }
 }

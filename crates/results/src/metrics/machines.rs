@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plan::CARDS_PER_NODE;
 
+use super::value::sweep;
 use super::{Amount, Source};
 use crate::run_folder::Record;
 
@@ -23,19 +24,18 @@ pub(super) fn idle_on_used(source: &Source<'_>) -> Option<Amount> {
     Some(Amount::Is(while_waiting(source)?.idle_on_used))
 }
 
-/// What happens at an instant.
-enum Change<'a> {
-    /// A pod takes cards of a machine, or gives them back: by how many pods each is held.
-    Holds(&'a str, &'a [String], bool),
-    /// A request begins to wait for cards, or ends.
-    Waits(bool),
+/// What a span of time is of: cards of a machine that are held, or a request that waits.
+#[derive(Clone, Copy)]
+enum Of<'a> {
+    Held(&'a str, &'a [String]),
+    Waiting,
 }
 
 /// `None` if nothing ever waited, or if it is not known which cards pods were given.
 fn while_waiting(source: &Source<'_>) -> Option<Means> {
     let machines = source.plan?.cluster.nodes();
     let end = source.summary.observed_secs;
-    let mut changes: Vec<(f64, Change<'_>)> = Vec::new();
+    let mut spans: Vec<(f64, f64, Of<'_>)> = Vec::new();
     for record in source.records {
         for attempt in &record.attempts {
             if let (Some(node), Some(from)) = (&attempt.node, attempt.bind_secs()) {
@@ -43,34 +43,28 @@ fn while_waiting(source: &Source<'_>) -> Option<Means> {
                 if attempt.cards.is_empty() {
                     return None;
                 }
-                let to = attempt.ended_secs.unwrap_or(f64::INFINITY).max(from);
-                changes.push((from, Change::Holds(node, &attempt.cards, true)));
-                changes.push((to, Change::Holds(node, &attempt.cards, false)));
+                let to = attempt.ended_secs.unwrap_or(f64::INFINITY);
+                spans.push((from, to, Of::Held(node, &attempt.cards)));
             }
         }
-        for (from, to) in waits(record, end) {
-            changes.push((from, Change::Waits(true)));
-            changes.push((to.max(from), Change::Waits(false)));
-        }
+        let waits = waits(record, end).into_iter();
+        spans.extend(waits.map(|(from, to)| (from, to, Of::Waiting)));
     }
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut held = Held::default();
-    let (mut waiting, mut before) = (0_u32, 0.0);
+    let mut waiting = 0_u32;
     let (mut secs, mut block, mut idle) = (0.0, 0.0, 0.0);
-    for (at, change) in changes {
-        let at = at.clamp(0.0, end);
-        if waiting > 0 && at > before {
-            secs += at - before;
-            block += (at - before) * f64::from(held.largest_block(machines));
-            idle += (at - before) * f64::from(held.idle_on_used());
+    sweep(spans, end, |passed, begins, of| {
+        if waiting > 0 && passed > 0.0 {
+            secs += passed;
+            block += passed * f64::from(held.largest_block(machines));
+            idle += passed * f64::from(held.idle_on_used());
         }
-        before = at;
-        match change {
-            Change::Holds(node, cards, taken) => held.change(node, cards, taken),
-            Change::Waits(true) => waiting += 1,
-            Change::Waits(false) => waiting = waiting.saturating_sub(1),
+        match of {
+            Of::Held(node, cards) => held.change(node, cards, begins),
+            Of::Waiting if begins => waiting += 1,
+            Of::Waiting => waiting = waiting.saturating_sub(1),
         }
-    }
+    });
     (secs > 0.0).then(|| Means {
         block: block / secs,
         idle_on_used: idle / secs,

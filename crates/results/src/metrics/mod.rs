@@ -87,11 +87,7 @@ pub fn values(source: &Source<'_>, used: Use) -> Values {
     let mut all = Values::new();
     for row in CATALOGUE.iter().filter(|row| row.used >= used) {
         let mut put = |of: Of, amount: Option<Amount>| {
-            let key = MetricKey {
-                of,
-                metric: row.metric,
-            };
-            all.extend(amount.map(|amount| (key, amount)));
+            all.extend(amount.map(|amount| (MetricKey::new(of, row.metric), amount)));
         };
         // Of a team that submitted nothing there is only what others did with its quota.
         let teams = || teams.iter().filter(|t| t.asked() || row.used == Use::Show);

@@ -4,6 +4,7 @@ use plan::{QuotaUnit, Via};
 
 use super::Amount;
 use super::team::Team;
+use super::value::sweep;
 use crate::run_folder::{Attempt, Outcome, Record};
 
 /// Most requests, and most cards, that held quota at the same time.
@@ -71,13 +72,11 @@ pub(super) fn admitted_not_bound(team: &Team<'_>) -> Option<Amount> {
     Some(Amount::Is(all.fold(0.0, |sum, card_secs| sum + card_secs)))
 }
 
-/// What happens to a team's quota at an instant.
+/// What a span of time is of: cards of quota that are held, or that a Job waits for.
 #[derive(Clone, Copy)]
-enum Change {
-    Given(u32),
-    Taken(u32),
-    Waits(u32),
-    Waited(u32),
+enum Of {
+    Held(u32),
+    Waiting(u32),
 }
 
 pub(super) fn waited_with_free_quota(team: &Team<'_>) -> Option<Amount> {
@@ -88,39 +87,37 @@ pub(super) fn waited_with_free_quota(team: &Team<'_>) -> Option<Amount> {
     }
     let nominal = team.plan?.quota.as_ref()?.nominal_cards;
     let end = team.end_secs();
-    let mut changes: Vec<(f64, Change)> = Vec::new();
+    let mut spans: Vec<(f64, f64, Of)> = Vec::new();
     for record in team.records.iter().filter(|r| r.via == Via::Job) {
         let cards = record.request.cards;
-        for (from, to) in record.attempts.iter().filter_map(held) {
-            changes.push((from, Change::Taken(cards)));
-            changes.push((to.max(from), Change::Given(cards)));
-        }
-        for (from, to) in waits(record, end) {
-            changes.push((from, Change::Waits(cards)));
-            changes.push((to.max(from), Change::Waited(cards)));
-        }
+        let held = record.attempts.iter().filter_map(held);
+        spans.extend(held.map(|(from, to)| (from, to, Of::Held(cards))));
+        let waits = waits(record, end).into_iter();
+        spans.extend(waits.map(|(from, to)| (from, to, Of::Waiting(cards))));
     }
-    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut taken, mut secs, mut before) = (0_u32, 0.0, 0.0);
-    // Waiting Jobs by the cards they ask for.
+    let (mut taken, mut secs) = (0_u32, 0.0);
+    // How many wait for so many cards.
     let mut waiting = std::collections::BTreeMap::<u32, u32>::new();
-    for (at, change) in changes {
-        let at = at.clamp(0.0, end);
+    sweep(spans, end, |passed, begins, of| {
         let smallest = waiting.iter().find(|(_, n)| **n > 0);
         if smallest.is_some_and(|(cards, _)| taken.saturating_add(*cards) <= nominal) {
-            secs += at - before;
+            secs += passed;
         }
-        before = at;
-        match change {
-            Change::Taken(cards) => taken = taken.saturating_add(cards),
-            Change::Given(cards) => taken = taken.saturating_sub(cards),
-            Change::Waits(cards) => *waiting.entry(cards).or_default() += 1,
-            Change::Waited(cards) => {
+        let change = |n: u32, by: u32| {
+            if begins {
+                n.saturating_add(by)
+            } else {
+                n.saturating_sub(by)
+            }
+        };
+        match of {
+            Of::Held(cards) => taken = change(taken, cards),
+            Of::Waiting(cards) => {
                 let n = waiting.entry(cards).or_default();
-                *n = n.saturating_sub(1);
+                *n = change(*n, 1);
             }
         }
-    }
+    });
     Some(Amount::Is(secs))
 }
 

@@ -120,3 +120,21 @@ fn pooled(key: &MetricKey, runs: &[&Values]) -> Option<Amount> {
         metric => count(sum(metric)),
     }
 }
+
+/// Goes through the moments at which spans begin and end, in order: `visit` gets the seconds of the observation that
+/// passed since the moment before, whether a span begins or ends, and what the span says.
+pub(super) fn sweep<S: Copy>(
+    spans: Vec<(f64, f64, S)>,
+    end_secs: f64,
+    mut visit: impl FnMut(f64, bool, S),
+) {
+    let both = |(from, to, what): (f64, f64, S)| [(from, true, what), (to.max(from), false, what)];
+    let mut moments: Vec<(f64, bool, S)> = spans.into_iter().flat_map(both).collect();
+    moments.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut before = 0.0;
+    for (at, begins, what) in moments {
+        let at = at.clamp(0.0, end_secs);
+        visit(at - before, begins, what);
+        before = at;
+    }
+}

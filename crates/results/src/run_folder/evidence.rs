@@ -36,18 +36,10 @@ impl EvidenceSource {
 }
 
 /// The sources of a run. In files a list of names, of which an absent one carries its reason:
-/// `["watch", "audit-log: absent, the control plane is managed"]`.
+/// `["watch", "audit-log: absent, the control plane is managed"]`. Any name is kept: a later headroom may know of more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "Vec<String>", into = "Vec<String>")]
-#[schemars(with = "Vec<String>")]
-pub struct Evidence(Vec<Known>);
-
-/// What is known of a source. Any name is kept: a later headroom may know of more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Known {
-    source: String,
-    absent: Option<String>,
-}
+#[serde(transparent)]
+pub struct Evidence(Vec<String>);
 
 /// Between an absent source's name and the reason.
 const ABSENT: &str = ": absent, ";
@@ -56,28 +48,22 @@ impl Evidence {
     /// These sources, all present.
     #[must_use]
     pub fn of(sources: impl IntoIterator<Item = EvidenceSource>) -> Self {
-        let known = |source: EvidenceSource| Known {
-            source: source.name().to_owned(),
-            absent: None,
-        };
-        Self(sources.into_iter().map(known).collect())
+        let names = sources.into_iter().map(EvidenceSource::name);
+        Self(names.map(ToOwned::to_owned).collect())
     }
 
     /// Names a source as absent.
     pub fn lack(&mut self, source: EvidenceSource, reason: impl Into<String>) {
-        self.0.retain(|known| known.source != source.name());
-        self.0.push(Known {
-            source: source.name().to_owned(),
-            absent: Some(reason.into()),
-        });
+        let name = source.name();
+        self.0.retain(|line| parts(line).0 != name);
+        self.0.push(format!("{name}{ABSENT}{}", reason.into()));
     }
 
     /// Why a source is absent; `None` if it is not. A run of an older headroom names none as absent.
     #[must_use]
     pub fn absent(&self, source: EvidenceSource) -> Option<&str> {
-        let mut all = self.0.iter();
-        let known = all.find(|known| known.source == source.name())?;
-        known.absent.as_deref()
+        let mut all = self.0.iter().map(|line| parts(line));
+        all.find(|(name, _)| *name == source.name())?.1
     }
 
     /// Whether metrics may rest on a source.
@@ -88,14 +74,15 @@ impl Evidence {
 
     /// Names of the absent sources.
     pub fn lacking(&self) -> impl Iterator<Item = &str> {
-        let absent = self.0.iter().filter(|known| known.absent.is_some());
-        absent.map(|known| known.source.as_str())
+        let all = self.0.iter().map(|line| parts(line));
+        all.filter(|(_, absent)| absent.is_some())
+            .map(|(name, _)| name)
     }
 
     /// A line for each source, as files have it.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        self.clone().into()
+        self.0.clone()
     }
 
     /// Whether nothing is said of any source.
@@ -105,29 +92,11 @@ impl Evidence {
     }
 }
 
-impl From<Vec<String>> for Evidence {
-    fn from(lines: Vec<String>) -> Self {
-        let known = |line: String| match line.split_once(ABSENT) {
-            Some((source, reason)) => Known {
-                source: source.to_owned(),
-                absent: Some(reason.to_owned()),
-            },
-            None => Known {
-                source: line,
-                absent: None,
-            },
-        };
-        Self(lines.into_iter().map(known).collect())
-    }
-}
-
-impl From<Evidence> for Vec<String> {
-    fn from(evidence: Evidence) -> Self {
-        let line = |known: Known| match known.absent {
-            Some(reason) => known.source + ABSENT + &reason,
-            None => known.source,
-        };
-        evidence.0.into_iter().map(line).collect()
+/// A source's name, and if it is absent the reason.
+fn parts(line: &str) -> (&str, Option<&str>) {
+    match line.split_once(ABSENT) {
+        Some((name, reason)) => (name, Some(reason)),
+        None => (line, None),
     }
 }
 

@@ -6,25 +6,16 @@
 use std::path::{Path, PathBuf};
 
 use host::terminal::clean;
+use host::usage::Usage;
 
 use super::place::RUNS;
 use super::{ReadError, Session, files, sessions};
-
-/// A name for which there is no session.
-#[derive(Debug, thiserror::Error)]
-#[error("{name}: {problem}")]
-pub struct NoSession {
-    name: String,
-    problem: String,
-}
-
-impl host::usage::UserError for NoSession {}
 
 /// The folder of the session with this name.
 ///
 /// # Errors
 /// There is no session for a name like `latest~9`, or the name is neither a folder nor of this form.
-pub fn session(name: &str, notes: &mut Vec<String>) -> Result<PathBuf, NoSession> {
+pub fn session(name: &str, notes: &mut Vec<String>) -> Result<PathBuf, Usage> {
     find(Path::new(RUNS), name, notes)
 }
 
@@ -32,7 +23,7 @@ pub fn session(name: &str, notes: &mut Vec<String>) -> Result<PathBuf, NoSession
 ///
 /// # Errors
 /// Those of [`session`].
-pub fn all(names: &[String], notes: &mut Vec<String>) -> Result<Vec<PathBuf>, NoSession> {
+pub fn all(names: &[String], notes: &mut Vec<String>) -> Result<Vec<PathBuf>, Usage> {
     names.iter().map(|name| session(name, notes)).collect()
 }
 
@@ -40,7 +31,7 @@ pub fn all(names: &[String], notes: &mut Vec<String>) -> Result<Vec<PathBuf>, No
 ///
 /// # Errors
 /// Those of [`session`].
-pub fn only_sessions(names: &[String], notes: &mut Vec<String>) -> Result<Vec<PathBuf>, NoSession> {
+pub fn only_sessions(names: &[String], notes: &mut Vec<String>) -> Result<Vec<PathBuf>, Usage> {
     let (real, others): (Vec<PathBuf>, Vec<PathBuf>) = all(names, notes)?
         .into_iter()
         .partition(|path| !is_foreign(path));
@@ -64,7 +55,7 @@ fn is_foreign(path: &Path) -> bool {
 ///
 /// # Errors
 /// Those of [`session`].
-pub fn session_or_all(name: &str, notes: &mut Vec<String>) -> Result<PathBuf, NoSession> {
+pub fn session_or_all(name: &str, notes: &mut Vec<String>) -> Result<PathBuf, Usage> {
     let found = session(name, notes)?;
     Ok(if name == LATEST {
         all_of_it(found)
@@ -73,7 +64,7 @@ pub fn session_or_all(name: &str, notes: &mut Vec<String>) -> Result<PathBuf, No
     })
 }
 
-/// The folder of `headroom bench all` that the session is in, or the session's own.
+/// The folder of the whole `bench all` of which a session is a part; else the session.
 fn all_of_it(session: PathBuf) -> PathBuf {
     match session.parent() {
         Some(above) if above.join(files::PAGE).is_file() => above.to_owned(),
@@ -85,23 +76,18 @@ fn all_of_it(session: PathBuf) -> PathBuf {
 ///
 /// # Errors
 /// There is no such folder.
-pub fn folder(path: PathBuf) -> Result<PathBuf, NoSession> {
+pub fn folder(path: PathBuf) -> Result<PathBuf, Usage> {
     if path.is_dir() {
         return Ok(path);
     }
-    Err(NoSession {
-        name: path.display().to_string(),
-        problem: "there is no such folder".into(),
-    })
+    let name = path.display();
+    Err(Usage::new(format!("{name}: there is no such folder")))
 }
 
 const LATEST: &str = "latest";
 
-fn find(runs: &Path, name: &str, notes: &mut Vec<String>) -> Result<PathBuf, NoSession> {
-    let no = |problem: String| NoSession {
-        name: name.to_owned(),
-        problem,
-    };
+fn find(runs: &Path, name: &str, notes: &mut Vec<String>) -> Result<PathBuf, Usage> {
+    let no = |problem: String| Usage::new(format!("{name}: {problem}"));
     let named = || {
         // As `headroom runs` prints it.
         let listed = runs.join(name);
@@ -156,7 +142,7 @@ mod tests {
         SessionWriter::create(&folder.join(name), &summary).unwrap();
     }
 
-    fn find(runs: &Path, name: &str) -> Result<PathBuf, NoSession> {
+    fn find(runs: &Path, name: &str) -> Result<PathBuf, Usage> {
         super::find(runs, name, &mut Vec::new())
     }
 

@@ -2,34 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
+use host::usage::Usage;
+
 use super::files;
-
-/// A file that must not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("{option} {}: {why}; name another file", file.display())]
-pub struct NotApart {
-    option: String,
-    file: PathBuf,
-    why: String,
-}
-
-impl host::usage::UserError for NotApart {}
 
 /// Checks the files to be written, each named by its option: none may be read, be in a session that is read, or be written
 /// twice.
 ///
 /// # Errors
 /// Names the first file that fails the check.
-pub fn apart(outputs: &[(&str, Option<&Path>)], inputs: &[PathBuf]) -> Result<(), NotApart> {
+pub fn apart(outputs: &[(&str, Option<&Path>)], inputs: &[PathBuf]) -> Result<(), Usage> {
     let mut taken: Vec<(&str, PathBuf)> = Vec::new();
     for (option, file) in outputs.iter().filter_map(|(o, file)| Some((*o, (*file)?))) {
         let own = real(file);
         let no = |why: String| {
-            Err(NotApart {
-                option: option.to_owned(),
-                file: file.to_owned(),
-                why,
-            })
+            let file = file.display();
+            Err(Usage::new(format!(
+                "{option} {file}: {why}; name another file"
+            )))
         };
         if let Some(input) = inputs
             .iter()

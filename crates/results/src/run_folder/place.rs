@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use host::usage::Usage;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -63,31 +64,21 @@ pub fn make(parent: &Path, began: Timestamp, what: &str) -> Result<PathBuf, (Pat
     }
 }
 
-/// A session's folder that cannot be one.
-#[derive(Debug, thiserror::Error)]
-#[error("--out {}: {problem}; name a new folder or an empty one", path.display())]
-pub struct Taken {
-    path: PathBuf,
-    problem: &'static str,
-}
-
-impl host::usage::UserError for Taken {}
-
 /// Checks that a session's folder is new or empty.
 ///
 /// # Errors
 /// If it is not.
-pub fn untaken(path: &Path) -> Result<(), Taken> {
+pub fn untaken(path: &Path) -> Result<(), Usage> {
     let problem = match path.read_dir().map(|mut entries| entries.next().is_some()) {
         Ok(true) if path.join(files::SUMMARY).exists() => "it holds a session already",
         Ok(true) => "there are files in it",
         Err(error) if error.kind() == ErrorKind::NotADirectory => "it is not a folder",
         _ => return Ok(()),
     };
-    Err(Taken {
-        path: path.to_owned(),
-        problem,
-    })
+    let path = path.display();
+    Err(Usage::new(format!(
+        "--out {path}: {problem}; name a new folder or an empty one"
+    )))
 }
 
 /// Checks that files can be made in a folder, which need not be there yet; it makes none.
