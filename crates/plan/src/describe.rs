@@ -113,7 +113,7 @@ impl Plan {
 }
 
 /// A line that belongs to the one above it.
-fn below(text: String) -> String {
+fn below(text: impl std::fmt::Display) -> String {
     format!("              {text}")
 }
 
