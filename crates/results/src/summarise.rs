@@ -59,7 +59,7 @@ pub fn summarise(
     FromRecords {
         tenants,
         bind_rate: bind_rate(records, calls, limits),
-        calls_per_pod: calls.map_or_else(BTreeMap::new, Calls::per_pod),
+        calls_per_pod: calls.map_or_else(BTreeMap::new, |calls| calls.per_bound_pod.clone()),
         unplaced: unplaced(plan, records, end_secs),
         idle_card_seconds: idle_card_seconds(plan, &accounts, end_secs),
         missing_stamps,
@@ -98,11 +98,11 @@ fn bind_rate(
     let last = bound.iter().map(|(_, to)| *to).fold(0.0, f64::max);
     let measured_per_sec =
         (bound.len() > 1 && last > first).then(|| f64::from(count(bound.len())) / (last - first));
-    let per_pod = calls.map(Calls::per_pod);
+    let per_pod = calls.map(|calls| &calls.per_bound_pod);
     let ceiling_per_sec = limits
         .iter()
         .filter_map(|(component, limit)| {
-            let calls: f64 = per_pod.as_ref()?.get(component)?.values().sum();
+            let calls: f64 = per_pod?.get(component)?.values().sum();
             (calls > 0.0).then_some((component.clone(), limit.as_ref()?.qps / calls))
         })
         .collect();

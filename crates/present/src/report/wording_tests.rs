@@ -224,11 +224,11 @@ fn claims_of_an_own_experiment_are_no_published_claims_and_those_that_fail_are_n
         &texts,
         &[
             "Claims of the file: 1 of 2 hold, 1 not judged.",
-            "Does not hold in arm default: second (because of second).",
-            "Not judged in arm default: third (because of third).",
+            "Does not hold in arm fixed: second (because of second).",
+            "Not judged in arm fixed: third (because of third).",
         ],
     );
-    none_contain(&texts, &["published claims", "in arm default: first"]);
+    none_contain(&texts, &["published claims", "in arm fixed: first"]);
     assert!(texts[1].contains("Whether the claims of the file hold"));
     let published = told(&Script::default(), |_, _| {});
     assert!(published[1].contains("Whether the published claims hold again"));

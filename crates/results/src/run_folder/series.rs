@@ -174,30 +174,6 @@ pub struct Calls {
     pub per_bound_pod: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
-/// Below so many pods a share of the calls of a whole run says nothing of one pod.
-const FEWEST_PODS: u64 = 20;
-
-impl Calls {
-    /// Calls that bound pods cost, by component and call. None of few pods; renewals of Leases go on whether pods are bound or
-    /// not, and are left out.
-    #[must_use]
-    pub fn per_pod(&self) -> BTreeMap<String, BTreeMap<String, f64>> {
-        if self.bound_pods < FEWEST_PODS {
-            return BTreeMap::new();
-        }
-        let of_pods = |calls: &BTreeMap<String, f64>| -> BTreeMap<String, f64> {
-            let mut calls = calls.clone();
-            calls.retain(|call, _| !call.split(' ').any(|word| word == "leases"));
-            calls
-        };
-        self.per_bound_pod
-            .iter()
-            .map(|(component, calls)| (component.clone(), of_pods(calls)))
-            .filter(|(_, calls)| !calls.is_empty())
-            .collect()
-    }
-}
-
 /// A number in as few digits as three decimals need.
 struct Short(f64);
 

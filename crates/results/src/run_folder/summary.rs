@@ -109,6 +109,11 @@ pub struct Spread {
     pub max: Percentile,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
 impl Summary {
     /// Withdraws a run, and what its arm's runs were said to show together.
     pub(super) fn withdraw(&mut self, folder: &str, why: &str) {
@@ -140,10 +145,10 @@ pub struct Claim {
     /// The metrics it rests on.
     pub reason: String,
     /// Runs it was judged on; null in sessions of an older headroom.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u32>,
     /// Of these, runs that were disturbed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub disturbed_runs: u32,
 }
 
