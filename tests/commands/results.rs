@@ -116,3 +116,56 @@ fn what_is_no_session_is_left_out_if_others_are() {
     let output = headroom(folder.path(), &["plot", &readme]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// A copy of a recorded session, to be harmed.
+fn copy(folder: &Path, example: &str) -> PathBuf {
+    let to = folder.join(example);
+    let all = format!(
+        "cp -r '{}' '{}'",
+        examples().join(example).display(),
+        to.display()
+    );
+    let copied = Command::new("sh").args(["-c", &all]).status().unwrap();
+    assert!(copied.success());
+    to
+}
+
+#[test]
+fn of_an_arm_whose_records_are_gone_or_cut_nothing_is_claimed() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let show = |name: &str| {
+        let output = headroom(dir, &["show", name]);
+        assert!(output.status.success(), "{}", messages(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let gone = copy(dir, "rate-limit");
+    fs::remove_dir_all(gone.join("raised-spread-1")).unwrap();
+    let text = show("rate-limit");
+    assert!(text.contains("Not judged in arm raised-spread:"), "{text}");
+    assert!(
+        text.contains("raised-binpack: the published claims hold again"),
+        "{text}"
+    );
+    let cut = copy(dir, "quota-unit").join("cards-1");
+    fs::remove_file(cut.join("jobs.jsonl.gz")).unwrap();
+    fs::write(cut.join("jobs.jsonl"), "").unwrap();
+    let text = show("quota-unit");
+    assert!(text.contains("Not judged in arm cards:"), "{text}");
+    assert!(
+        text.contains("it has 0 records, and 3 were summarised"),
+        "{text}"
+    );
+    let output = headroom(dir, &["runs", "."]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.contains("unreadable: ./quota-unit/cards-1/jobs.jsonl"),
+        "{text}"
+    );
+    assert!(!text.contains("cards 3 of 3"), "{text}");
+    // In a comparison the run counts for nothing.
+    let whole = examples().join("quota-unit").display().to_string();
+    let output = headroom(dir, &["compare", &whole, "quota-unit"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &messages(&output);
+    assert!(said.contains("copies of one run"), "{said}");
+}

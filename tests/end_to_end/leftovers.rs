@@ -70,7 +70,7 @@ fn a_panic_leaves_nothing() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let session = async {
         let (bench, order) = bed.session("workstation", 2400.0, &out).await;
-        let records = out.join("default-1/usage.csv");
+        let records = out.join("fixed-1/usage.csv");
         let under_way = async || {
             // A header and a row.
             while std::fs::read_to_string(&records).map_or(0, |text| text.lines().count()) < 2 {
