@@ -186,7 +186,7 @@ fn machines_differ_by_what_they_are_and_not_by_how_busy_they_were() {
     let root = tempfile::tempdir().unwrap();
     let [base, new] = ["base", "new"].map(|folder| session(root.path(), folder, 1));
     let machine = |change: fn(&mut Value)| {
-        let file = new.join("default-1/run.json");
+        let file = new.join("fixed-1/run.json");
         let mut info: Value =
             serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         change(&mut info["machine"]);
