@@ -2,21 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-use crate::{HEADROOM, messages};
+use crate::{headroom, messages};
 use serde_json::{Value, json};
 
 const ARM: &str = "raised-spread";
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("runs/examples")
-}
-
-fn headroom(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(HEADROOM);
-    command.args(args).current_dir(folder);
-    command.output().expect("headroom starts")
 }
 
 /// A session of six runs like a recorded one, in which whole cards waited `p95` seconds, more or less.

@@ -6,19 +6,22 @@ impl Plan {
     /// What its reader should know before it runs, a sentence each; empty where everything can do what it says.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
-        let teams = self.tenants.iter();
-        let with_quota = || teams.clone().filter(|team| team.quota.is_some());
-        let mut remarks: Vec<String> = self.promises().collect();
-        remarks.extend(with_quota().flat_map(|team| self.without_effect(team)));
+        let mut remarks = self.promises();
+        remarks.extend(
+            self.tenants
+                .iter()
+                .flat_map(|team| self.without_effect(team)),
+        );
         remarks.extend(self.clearer_without_a_case());
         remarks
     }
 
     /// Quotas that promise more cards than there are.
-    fn promises(&self) -> impl Iterator<Item = String> {
-        let counted = matches!(self.kueue.quota_unit, QuotaUnit::Cards | QuotaUnit::Both);
-        let groups = self.cluster.groups.iter().filter(move |_| counted);
-        let over = groups.filter_map(|group| {
+    fn promises(&self) -> Vec<String> {
+        if !matches!(self.kueue.quota_unit, QuotaUnit::Cards | QuotaUnit::Both) {
+            return Vec::new();
+        }
+        let over = self.cluster.groups.iter().filter_map(|group| {
             let of_group = |team: &&TenantPlan| match &team.group {
                 Some(name) => *name == group.name,
                 None => self.cluster.groups.len() == 1,
@@ -36,7 +39,7 @@ impl Plan {
                 )
             })
         });
-        over.collect::<Vec<_>>().into_iter()
+        over.collect()
     }
 
     /// Preemption policies of a team that nobody is subject to.

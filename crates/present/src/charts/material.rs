@@ -47,7 +47,7 @@ impl Material {
     /// Reads a session. A run that can't be read is left out and noted.
     pub fn load(path: &Path) -> Result<Self, ReadError> {
         let mut session = Session::load(path)?;
-        let mut notes = session.withdraw_unfounded();
+        let (read, mut notes) = session.sound_runs();
         if !session.summary.complete {
             notes.push("the session did not end in order, so its values are incomplete".to_owned());
         }
@@ -57,20 +57,15 @@ impl Material {
         }));
         let mut runs = Vec::new();
         let mut of_runs: Vec<(String, &str)> = Vec::new();
-        for summary in &session.summary.runs {
-            match session.run(&summary.folder) {
-                Ok(run) => {
-                    let folder = summary.folder.as_str();
-                    of_runs.extend(run.notes.iter().map(|note| (note.clone(), folder)));
-                    let metrics = metrics::values(&Source::of(summary, &run), Use::Show);
-                    runs.push(RunMaterial {
-                        summary: summary.clone(),
-                        run,
-                        metrics,
-                    });
-                }
-                Err(error) => notes.push(error.to_string()),
-            }
+        for (summary, run) in session.summary.runs.iter().zip(read) {
+            let folder = summary.folder.as_str();
+            of_runs.extend(run.notes.iter().map(|note| (note.clone(), folder)));
+            let metrics = metrics::values(&Source::of(summary, &run), Use::Show);
+            runs.push(RunMaterial {
+                summary: summary.clone(),
+                run,
+                metrics,
+            });
         }
         // What several runs lack is said once.
         for (note, folders) in grouped(of_runs) {

@@ -38,7 +38,7 @@ pub fn runs(root: &Path) -> Result<String, ReportError> {
             "headline",
         ];
         let rows = all.found.into_iter().rev().map(|mut session| {
-            broken.extend(session.withdraw_unfounded());
+            broken.extend(session.sound_runs().1);
             row(root, &session)
         });
         text = table(&header, 0..0, rows) + "\n";

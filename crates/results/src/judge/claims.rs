@@ -102,14 +102,10 @@ impl<'a> Arm<'a> {
         match predicate {
             Predicate::Within(within) => of(&within.of).to_vec(),
             Predicate::Ratio(ratio) => {
-                let undisturbed = |run: &&&Judged| !of_times(ratio) || !run.disturbed;
-                let mut runs: Vec<&Judged> = Vec::new();
-                for run in of(&ratio.of)
-                    .iter()
-                    .chain(of(&ratio.to))
-                    .filter(undisturbed)
-                {
-                    if !runs.iter().any(|other| std::ptr::eq(*other, *run)) {
+                let mut runs = self.in_ratio(ratio, &ratio.of);
+                // Both sides may be of one arm.
+                for run in self.in_ratio(ratio, &ratio.to) {
+                    if !runs.iter().any(|other| std::ptr::eq(*other, run)) {
                         runs.push(run);
                     }
                 }
@@ -117,6 +113,13 @@ impl<'a> Arm<'a> {
             }
             Predicate::AllBound(_) | Predicate::SomeUnbound(_) => self.of(None).to_vec(),
         }
+    }
+
+    /// The runs that a side of a ratio counts.
+    fn in_ratio(&self, ratio: &Ratio, side: &MetricRef) -> Vec<&'a Judged> {
+        let all = self.of(side.arm.as_deref()).iter().copied();
+        all.filter(|run| !of_times(ratio) || !run.disturbed)
+            .collect()
     }
 
     fn missing(&self, key: &MetricKey, arm: Option<&str>) -> String {
@@ -275,15 +278,9 @@ impl<'a> Arm<'a> {
     }
 
     fn ratio(&self, ratio: &Ratio) -> Verdict {
-        let times = of_times(ratio);
         let side = |of: &MetricRef| {
-            let all = self.of(of.arm.as_deref());
-            let counted: Vec<&Judged> = all
-                .iter()
-                .copied()
-                .filter(|run| !times || !run.disturbed)
-                .collect();
-            if counted.is_empty() && !all.is_empty() {
+            let counted = self.in_ratio(ratio, of);
+            if counted.is_empty() && !self.of(of.arm.as_deref()).is_empty() {
                 let arm = of.arm.as_deref().unwrap_or(self.arm);
                 return Err(format!(
                     "every run of arm {arm} was disturbed, and a ratio of times is not judged from such runs"

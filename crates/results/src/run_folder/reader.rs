@@ -124,17 +124,21 @@ impl Session {
         Ok(read)
     }
 
-    /// Withdraws what the summary says of runs whose records are gone, damaged or no longer those that were summarised. Returns
-    /// a sentence for each.
-    pub fn withdraw_unfounded(&mut self) -> Vec<String> {
-        let runs = self.summary.runs.iter();
-        let unfounded: Vec<(String, String)> = runs
-            .filter_map(|run| Some((run.folder.clone(), self.summarised(run).err()?.to_string())))
-            .collect();
-        for (folder, why) in &unfounded {
+    /// Reads the runs of the summary, and withdraws what it says of those whose records are gone, damaged or no longer those that
+    /// were summarised. Returns the runs that the summary still has, in its order, and a sentence for each that was withdrawn.
+    pub fn sound_runs(&mut self) -> (Vec<Run>, Vec<String>) {
+        let (mut sound, mut withdrawn) = (Vec::new(), Vec::new());
+        for run in &self.summary.runs {
+            match self.summarised(run) {
+                Ok(read) => sound.push(read),
+                Err(error) => withdrawn.push((run.folder.clone(), error.to_string())),
+            }
+        }
+        for (folder, why) in &withdrawn {
             self.summary.withdraw(folder, why);
         }
-        unfounded.into_iter().map(|(_, why)| why).collect()
+        let notes = withdrawn.into_iter().map(|(_, why)| why).collect();
+        (sound, notes)
     }
 
     /// Reads the run whose folder is named `folder` in the summary.
