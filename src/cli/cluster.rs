@@ -42,7 +42,7 @@ async fn brought_up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
     // Not in the cluster's own folder, which `down` removes: the log says why a component died.
     let logs = cache.folder().join("up-logs");
     let _ = std::fs::remove_dir_all(&logs);
-    let cluster = bring_up(&bench, plan, &logs, signals::stop()).await?;
+    let cluster = bring_up(&bench, plan, &logs, "", signals::stop()).await?;
     let client = cluster.client(USER_AGENT).await?;
     tenants::apply(&client, &tenants::objects(plan)).await?;
     tenants::admissible(&client, plan).await?;

@@ -30,6 +30,7 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
         timeline: args.timeline.clone(),
         quick: args.quick,
         repeat: args.repeat,
+        alone: args.alone,
         soak_secs: args.soak,
         arms: args.arms.clone(),
         ..shape_overrides(&args.shape)

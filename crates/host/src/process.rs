@@ -39,13 +39,35 @@ pub fn usage(pid: u32) -> Option<ProcessUsage> {
     })
 }
 
-/// `utime` and `stime`, fields 14 and 15. The program's name before them may contain anything, also brackets.
+/// CPU time so far of this process and its children, those that have ended and were waited for included, seconds; `None` if
+/// the kernel does not tell.
+#[must_use]
+pub fn family_cpu_secs() -> Option<f64> {
+    let own = fs::read_to_string("/proc/self/stat").ok()?;
+    let ended: f64 = fields(&own, 16, 2)?.sum();
+    let parent = f64::from(std::process::id());
+    let of_child = |entry: fs::DirEntry| {
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        let is_child = fields(&stat, 4, 1)?.next()?.total_cmp(&parent).is_eq();
+        cpu_secs(&stat).filter(|_| is_child)
+    };
+    let all = fs::read_dir("/proc").ok()?.flatten();
+    let alive: f64 = all.filter_map(of_child).sum();
+    Some(cpu_secs(&own)? + ended / TICKS_PER_SEC + alive)
+}
+
+/// `utime` and `stime`, fields 14 and 15.
 fn cpu_secs(stat: &str) -> Option<f64> {
+    Some(fields(stat, 14, 2)?.sum::<f64>() / TICKS_PER_SEC)
+}
+
+/// So many numbers of a stat line from one of its fields on, counted from 1 as in `proc(5)`. The program's name, field 2, may
+/// contain anything, also brackets.
+fn fields(stat: &str, from: usize, count: usize) -> Option<impl Iterator<Item = f64>> {
     let (_, after_name) = stat.rsplit_once(')')?;
-    let mut fields = after_name.split_ascii_whitespace().skip(11);
-    let user: f64 = fields.next()?.parse().ok()?;
-    let system: f64 = fields.next()?.parse().ok()?;
-    Some((user + system) / TICKS_PER_SEC)
+    let all = after_name.split_ascii_whitespace().skip(from - 3);
+    let numbers: Vec<f64> = all.take(count).map_while(|n| n.parse().ok()).collect();
+    (numbers.len() == count).then(|| numbers.into_iter())
 }
 
 /// Whether the state, field 3, is `T` (stopped) or `t` (stopped by a tracer).
@@ -73,6 +95,26 @@ mod tests {
         let status = "Name:\tx\nVmHWM:\t   4096 kB\nVmRSS:\t   2048 kB\n";
         assert_eq!(mib(status, "VmRSS:"), Some(2.0));
         assert_eq!(mib(status, "VmHWM:"), Some(4.0));
+    }
+
+    #[test]
+    fn children_count_while_they_run_and_after_they_ended() {
+        let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; read line";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", busy])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let cpu = || usage(child.id()).map_or(0.0, |u| u.cpu_secs);
+        while cpu() < 0.05 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let alone = || own_usage().unwrap().cpu_secs;
+        let alive = family_cpu_secs().unwrap() - alone();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let ended = family_cpu_secs().unwrap() - alone();
+        assert!(alive > 0.04 && ended >= alive - 0.02, "{alive}, then {ended}");
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl Component {
             Self::KubeControllerManager => row(
                 "kube-controller-manager",
                 Some("kubernetes"),
-                Substrate,
+                System,
                 Planned(|plan| plan.controller_manager.limit),
             ),
             Self::Kwok => Row {

@@ -36,6 +36,10 @@ pub(super) struct Document {
     /// Runs of each arm, interleaved.
     #[serde(default = "one::<u32>")]
     pub repeats: u32,
+    /// Cores of the host that a run keeps busy, on average over the run, as measured. Runs of a session start together as long
+    /// as theirs are no more than half of the machine's; at another size or compression than the file's, each runs alone.
+    /// Default: each runs alone.
+    pub busy_cores: Option<f64>,
     /// Instead of `repeats`: run the arms in turn for this many seconds, each run on a cluster of its own, and count restarts
     /// over time. A run that would not end in time is not begun. Default: off.
     pub soak_secs: Option<f64>,

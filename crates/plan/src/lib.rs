@@ -34,6 +34,7 @@ mod stalls;
 mod tests;
 mod timeline;
 mod tree;
+mod turns;
 mod value;
 mod work;
 pub mod workload;
@@ -55,6 +56,7 @@ pub use host::Host;
 pub use interface::{ClearerStrategy, ClearerTrigger, NamedLimits, Policy};
 pub use old::Hint;
 pub use order::{Order, Takes};
+pub use turns::{Turn, Turns};
 pub use overrides::Overrides;
 pub use schedule::Capacity;
 pub use stalls::Stall;
@@ -86,6 +88,9 @@ pub struct Plan {
     pub seed: u64,
     /// Runs of this arm in a session.
     pub repeats: u32,
+    /// Cores that a run keeps busy, so that others can run beside it; `None` if it runs alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_cores: Option<f64>,
     /// Instead of repeats: the session runs its arms in turn for this many seconds (`--soak`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak_secs: Option<f64>,

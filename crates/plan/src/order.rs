@@ -4,7 +4,8 @@ use std::fmt;
 use std::iter::Sum;
 
 use super::expect::Expect;
-use super::{Host, Plan, minutes, run_secs};
+use super::{Host, Plan, Turns, minutes};
+use host::machine;
 
 /// The order for a session.
 #[derive(Debug, Clone)]
@@ -27,15 +28,7 @@ impl Order {
     /// How long all of its runs take.
     #[must_use]
     pub fn takes(&self) -> Takes {
-        // All arms of a soak share its time.
-        if let Some(soak_secs) = self.plans.first().and_then(|plan| plan.soak_secs) {
-            return Takes {
-                soak_secs,
-                ..Takes::default()
-            };
-        }
-        let runs = |plan: &Plan| Takes::of(plan, plan.repeats);
-        self.plans.iter().map(runs).sum()
+        Turns::new(&self.plans).takes(machine::cores())
     }
 }
 
@@ -48,18 +41,6 @@ pub struct Takes {
     pub run_secs: f64,
     /// Seconds of soaks.
     pub soak_secs: f64,
-}
-
-impl Takes {
-    /// So many runs of a plan.
-    #[must_use]
-    pub fn of(plan: &Plan, runs: u32) -> Self {
-        Self {
-            runs,
-            run_secs: f64::from(runs) * run_secs(plan),
-            soak_secs: 0.0,
-        }
-    }
 }
 
 impl Sum for Takes {

@@ -22,6 +22,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// `--quick`: timelines at compression 1200. Experiments without a timeline are not changed.
     pub quick: bool,
+    /// `--alone`: no run beside another.
+    pub alone: bool,
     /// `--repeat`.
     pub repeat: Option<u32>,
     /// `--soak`, seconds.

@@ -82,6 +82,8 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
         rescaled: false,
         seed: doc.seed,
         repeats: doc.repeats,
+        // They were measured at the file's own size, once.
+        busy_cores: doc.busy_cores.filter(|_| !input.is_resized()),
         soak_secs: doc.soak_secs,
         cluster: ClusterPlan {
             groups: sizing.groups,
@@ -134,6 +136,18 @@ pub(super) fn plan(input: &Input<'_>) -> Result<Plan, PlanError> {
 }
 
 impl Input<'_> {
+    /// Whether an option chose another size or compression, or each run to be alone.
+    fn is_resized(&self) -> bool {
+        let Overrides {
+            alone,
+            compress,
+            quick,
+            nodes,
+            ..
+        } = self.overrides;
+        *alone || *quick || compress.is_some() || nodes.is_some()
+    }
+
     fn check_clearer(&self, sizing: &Sizing) -> Result<(), PlanError> {
         match &self.doc.clearer {
             Some(clearer) => clearer.check(self.check, &sizing.groups, &self.doc.tenants),

@@ -80,6 +80,7 @@ pub fn plan(tenants: Vec<TenantPlan>) -> Plan {
         rescaled: false,
         seed: 1,
         repeats: 1,
+        busy_cores: None,
         soak_secs: None,
         cluster: ClusterPlan {
             groups: vec![NodeGroup {
@@ -275,6 +276,7 @@ pub fn full() -> Summary {
         arms: vec![],
         meaning: String::new(),
         runs: vec![RunSummary {
+            beside: vec![],
             bind_rate: BindRate {
                 measured_per_sec: Some(0.5),
                 ceiling_per_sec: [("hami".to_owned(), 0.55)].into(),

@@ -257,6 +257,7 @@ impl Script {
             stopped: Vec::new(),
         };
         let facts = RunFacts {
+            beside: vec![],
             evidence: Evidence::of([
                 EvidenceSource::Watch,
                 EvidenceSource::AuditLog,

@@ -42,6 +42,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N")]
     pub repeat: Option<u32>,
 
+    /// Run one run after the other, also where runs that leave cores idle would start together
+    #[arg(long)]
+    pub alone: bool,
+
     /// Run the arms in turn for this long instead, e.g. 16h or 90m, and count restarts over time
     ///
     /// Every run has a cluster of its own, so nothing builds up in a cluster over hours. A run begins only if it can end in

@@ -13,19 +13,17 @@ pub struct Mark {
     at: Instant,
     /// Used on the whole host, seconds.
     machine_secs: f64,
-    /// Used by the harness and the components, seconds.
+    /// Used by the harness and its components, those of other runs and those that have ended included, seconds.
     own_secs: f64,
 }
 
 impl Mark {
     /// CPU time up to now; `None` if the kernel does not tell.
-    pub fn now(components: &[(String, i32)]) -> Option<Self> {
-        let pids = components.iter().map(|(_, pid)| pid.unsigned_abs());
-        let own = pids.chain([std::process::id()]).filter_map(process::usage);
+    pub fn now() -> Option<Self> {
         Some(Self {
             at: Instant::now(),
             machine_secs: machine::busy_cpu_secs()?,
-            own_secs: own.map(|usage| usage.cpu_secs).sum(),
+            own_secs: process::family_cpu_secs()?,
         })
     }
 
@@ -33,7 +31,6 @@ impl Mark {
     pub fn disturbance(self, now: Self) -> Option<Disturbance> {
         let wall = now.at.duration_since(self.at).as_secs_f64();
         let machine = now.machine_secs - self.machine_secs;
-        // The CPU time of a component that has exited is missing, which can only add a disturbance.
         let own = (now.own_secs - self.own_secs).max(0.0);
         let others = (machine - own).max(0.0) / wall;
         let cores = f64::from(machine::all_cores());

@@ -107,7 +107,7 @@ impl<'a> Going<'a> {
     }
 
     /// Makes room for a run, which may have been tried before.
-    pub(super) fn begin(&mut self, job: &Job<'_>) -> Result<(), WriteError> {
+    pub(super) fn begin(&mut self, job: &Job) -> Result<(), WriteError> {
         if self.order.resume {
             self.writer.set_aside(&job.folder)?;
             self.summary.runs.retain(|run| run.folder != job.folder);
@@ -161,7 +161,7 @@ impl<'a> Going<'a> {
 
     pub(super) fn failed(
         &mut self,
-        job: &Job<'_>,
+        job: &Job,
         error: &anyhow::Error,
     ) -> Result<&FailedRun, WriteError> {
         let failed = FailedRun {

@@ -6,7 +6,7 @@
 //! - [`session`]: the runs of one experiment
 //! - [`going`]: a session in progress
 //! - [`resume`]: a session that was interrupted
-//! - [`turns`]: which run comes next
+//! - [`start_line`]: runs that start together
 //! - [`run`]: one run, from bring-up to tear-down
 //! - [`play`]: one run, from the first submission to the end of the work
 //! - [`soak`]: restarts over the hours of a soak session
@@ -29,7 +29,7 @@ pub mod run;
 mod session;
 mod soak;
 mod stalls;
-mod turns;
+mod start_line;
 
 pub use run::Bench;
 pub use session::{News, session};

@@ -22,14 +22,16 @@ pub struct Progress {
     /// Jobs that each team submits in all, by its place in the plan.
     totals: Vec<u32>,
     expected_secs: f64,
+    voice: String,
 }
 
 impl Progress {
-    /// Opens the view of a run that should take `expected_secs`.
-    pub fn new(plan: &Plan, expected_secs: f64) -> Self {
+    /// Opens the view of a run. With a `voice`, which its lines begin with, others print beside it, and it prints plain lines.
+    pub fn new(plan: &Plan, voice: String) -> Self {
         let total = |team: &TenantPlan| team.groups().map(|g| g.count).sum();
         let totals: Vec<u32> = plan.tenants.iter().map(total).collect();
-        let screen = terminal::watched().then(MultiProgress::new);
+        let live = voice.is_empty() && terminal::watched();
+        let screen = live.then(MultiProgress::new);
         let bars = screen.as_ref().map(|screen| {
             let style = ProgressStyle::with_template("{wide_msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner());
@@ -42,7 +44,8 @@ impl Progress {
             _screen: screen,
             next_plain: Instant::now(),
             totals,
-            expected_secs,
+            expected_secs: plan::expected_secs(plan),
+            voice,
         }
     }
 
@@ -77,7 +80,7 @@ impl Progress {
                     .filter(|(_, total)| **total > 0)
                     .map(|(tenant, total)| tenant_line(tenant, *total, false))
                     .collect();
-                errln!("{head} | {}", teams.join(" | "));
+                errln!("{}{head} | {}", self.voice, teams.join(" | "));
             }
             None => {}
         }

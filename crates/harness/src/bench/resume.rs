@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::run::{Bench, recorded};
-use super::turns::Turns;
-use plan::{Order, Plan, Takes};
+use host::machine;
+use plan::{Order, Plan, Takes, Turns};
 use results::run_folder::{
     Ended, Ordered, ReadError, ReopenError, Session, SessionWriter, Summary, ordered,
 };
@@ -128,8 +128,8 @@ impl Earlier {
     /// How long the runs that are left take.
     #[must_use]
     pub fn takes(&self, order: &Order) -> Takes {
-        let left = self.left(order);
-        left.iter().map(|(plan, _)| Takes::of(plan, 1)).sum()
+        let left = Turns::new(&order.plans).without(done(&self.session.summary));
+        left.takes(machine::cores())
     }
 }
 

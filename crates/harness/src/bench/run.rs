@@ -19,6 +19,7 @@ use super::foreign::Mark;
 use super::frozen;
 use super::play::play;
 use super::progress::Progress;
+use super::start_line::StartLine;
 use super::stalls::inject;
 use crate::cluster::{self, Cluster, Exit};
 use crate::data_plane;
@@ -37,7 +38,7 @@ use results::run_folder::run_summary::cut;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
     ComponentExit, Disturbance, Evidence, EvidenceSource, RunInfo, RunSummary, RunWriter,
-    SessionWriter, Storage,
+    Storage,
 };
 
 /// The harness's name in the audit log.
@@ -62,17 +63,32 @@ pub struct Bench {
 
 /// One run to do.
 #[derive(Debug, Clone)]
-pub struct Job<'a> {
+pub struct Job {
     /// Its settings.
-    pub plan: &'a Plan,
+    pub plan: Plan,
     /// The command's own settings, which are recorded.
-    pub host: &'a Host,
+    pub host: Host,
     /// Repeat, from 1.
     pub repeat: u32,
+    /// The session's folder.
+    pub session: PathBuf,
     /// Name of its folder in the session's.
     pub folder: String,
+    /// Names of the runs that start with it.
+    pub beside: Vec<String>,
     /// Whether to leave the cluster up afterwards.
     pub keep: bool,
+}
+
+impl Job {
+    /// What its lines begin with where other runs print theirs between them.
+    fn voice(&self) -> String {
+        if self.beside.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", self.folder)
+        }
+    }
 }
 
 /// A run that came to its end.
@@ -90,7 +106,7 @@ pub struct Done {
     pub zero: Instant,
 }
 
-/// Does one run.
+/// Does one run. Its clock starts once every run that starts with it is ready: no bring-up disturbs a measurement.
 ///
 /// When `cancel` is cancelled, the run ends early with what it has, and its summary says so.
 ///
@@ -98,28 +114,30 @@ pub struct Done {
 /// The cluster cannot be brought up, or the run's folder cannot be written at all.
 pub async fn run(
     bench: &Bench,
-    job: &Job<'_>,
-    session: &SessionWriter,
+    job: &Job,
+    line: StartLine,
     machine: &Fingerprint,
     cancel: &CancellationToken,
 ) -> anyhow::Result<Done> {
     let started = Instant::now();
     let mut info = run_info(bench, job, machine)?;
-    let writer = Arc::new(session.run(&job.folder, &info)?);
-    let cluster = bring_up(bench, job.plan, &writer.logs(), cancel).await?;
+    let writer = Arc::new(RunWriter::create(&job.session.join(&job.folder), &info)?);
+    let voice = job.voice();
+    let cluster = bring_up(bench, &job.plan, &writer.logs(), &voice, cancel).await?;
     info.client_limits.clone_from(cluster.client_limits());
     writer.info(&info)?;
     let client = cluster.client(USER_AGENT).await?;
-    tenants::apply(&client, &tenants::objects(job.plan)).await?;
-    tenants::admissible(&client, job.plan).await?;
+    tenants::apply(&client, &tenants::objects(&job.plan)).await?;
+    tenants::admissible(&client, &job.plan).await?;
     if let Some(plan) = &job.plan.clearer {
         clearer::start(&cluster, plan, &writer).await?;
     }
     let bring_up_secs = started.elapsed().as_secs_f64();
-    errln!("cluster ready in {bring_up_secs:.1} s");
+    errln!("{voice}cluster ready in {bring_up_secs:.1} s");
+    line.cross().await;
 
     let clock = Clock::new();
-    let seen = observe(job.plan, &cluster, &client, &clock, &writer, cancel).await?;
+    let seen = observe(job, &cluster, &client, &clock, &writer, cancel).await?;
     info.clock_started = Some(clock.zero_wall().to_string());
     writer.info(&info)?;
 
@@ -152,6 +170,7 @@ pub async fn run(
     let facts = metrics::RunFacts {
         repeat: job.repeat,
         folder: job.folder.clone(),
+        beside: job.beside.clone(),
         started: Some(info.started),
         bring_up_secs,
         wall_secs: started.elapsed().as_secs_f64(),
@@ -163,14 +182,14 @@ pub async fn run(
         disturbed,
     };
     let (seen, heard) = (&mut observation, audit.as_ref());
-    let mut summary = metrics::conclude(job.plan, &clock, seen, heard, &writer, facts);
+    let mut summary = metrics::conclude(&job.plan, &clock, seen, heard, &writer, facts);
     let records = &observation.records;
     judge::stalls(&mut summary, &stalls, &lines, records);
-    clearer::judge(job.plan, records, &writer, &clock, &mut summary);
+    clearer::judge(&job.plan, records, &writer, &clock, &mut summary);
     let source = Source {
         summary: &summary,
         records: &observation.records,
-        plan: Some(job.plan),
+        plan: Some(&job.plan),
         calls: audit.as_ref().map(|audit| &audit.calls),
         client_limits: Some(&info.client_limits),
     };
@@ -236,7 +255,7 @@ async fn leave(cluster: Cluster, keep: bool) -> anyhow::Result<Vec<Exit>> {
     }
 }
 
-/// Brings up a cluster for `plan`, and prints a line at each step.
+/// Brings up a cluster for `plan`, and prints a line at each step, which begins with `voice`.
 ///
 /// # Errors
 /// As [`cluster::bring_up`].
@@ -244,6 +263,7 @@ pub async fn bring_up(
     bench: &Bench,
     plan: &Plan,
     logs: &Path,
+    voice: &str,
     cancel: &CancellationToken,
 ) -> Result<Cluster, cluster::ClusterError> {
     let spec = cluster::Spec {
@@ -253,7 +273,7 @@ pub async fn bring_up(
         state_root: bench.state_root.clone(),
         logs: logs.to_owned(),
     };
-    cluster::bring_up(spec, &|note| errln!("  {note}"), cancel.clone()).await
+    cluster::bring_up(spec, &|note| errln!("  {voice}{note}"), cancel.clone()).await
 }
 
 /// What came of the observation.
@@ -268,13 +288,14 @@ struct Seen {
 }
 
 async fn observe(
-    plan: &Plan,
+    job: &Job,
     cluster: &Cluster,
     client: &Client,
     clock: &Clock,
     writer: &Arc<RunWriter>,
     cancel: &CancellationToken,
 ) -> anyhow::Result<Seen> {
+    let plan = &job.plan;
     let census = cluster.census();
     let pids = Pids::new(move || {
         let running = census().into_iter();
@@ -294,8 +315,8 @@ async fn observe(
     };
     let data_plane = plan.data_plane.clone();
     let driver = Driver::new(client.clone(), clock.clone(), observer.clone(), data_plane);
-    let mut progress = Progress::new(plan, plan::expected_secs(plan));
-    let before = Mark::now(&cluster.components());
+    let mut progress = Progress::new(plan, job.voice());
+    let before = Mark::now();
 
     let sampled = Sampled::default();
     let (etcd, taken) = (cluster.etcd()?, sampled.clone());
@@ -330,7 +351,7 @@ async fn observe(
     let settle = if all_done { SETTLE } else { Duration::ZERO };
     let observation = observer.finish(settle).await;
     let busy = before
-        .zip(Mark::now(&cluster.components()))
+        .zip(Mark::now())
         .and_then(|(a, b)| a.disturbance(b));
     let frozen = frozen::disturbances(&observation.stopped, &plan.stalls);
     Ok(Seen {
@@ -341,7 +362,7 @@ async fn observe(
     })
 }
 
-fn run_info(bench: &Bench, job: &Job<'_>, machine: &Fingerprint) -> anyhow::Result<RunInfo> {
+fn run_info(bench: &Bench, job: &Job, machine: &Fingerprint) -> anyhow::Result<RunInfo> {
     let clearer = job.plan.clearer.as_ref();
     let clearer = clearer.map(|_| EvidenceSource::ClearerLog);
     Ok(RunInfo {

@@ -109,13 +109,18 @@ async fn assemble(
 ) -> Result<(system::Ports, u16), ClusterError> {
     let (plan, programs, dir) = (spec.plan, &spec.programs, state.dir());
     let ports = choose_ports(state)?;
-    notes("starting etcd, kube-apiserver, kube-controller-manager and kwok");
+    notes("starting etcd, kube-apiserver and kwok");
     let components = substrate::create(programs, ports.substrate, plan, dir, logs).await?;
     for (name, pid, log) in components {
         supervisor.adopt(&name, pid, log);
     }
     let client = client(&substrate::kubeconfig(dir), USER_AGENT).await?;
     until("kube-apiserver", PATIENCE, || answers(&client, "/readyz")).await?;
+    let limit = plan.controller_manager.limit;
+    let manager = system::controller_manager(programs, limit, ports.system, dir, logs)?;
+    let leader = manager.name.clone();
+    supervisor.run(manager);
+    until(&leader, PATIENCE, || leads(&client, &leader)).await?;
 
     if let Parts::Bare { extender_port } = spec.parts {
         notes("starting kube-scheduler");
@@ -229,8 +234,13 @@ async fn scheduling(client: &Client, elect: bool, port: u16) -> Result<(), Strin
         let connected = TcpStream::connect(("127.0.0.1", port)).await;
         return connected.map(drop).map_err(|e| e.to_string());
     }
+    leads(client, system::SCHEDULER_NAME).await
+}
+
+/// Whether a component holds its Lease.
+async fn leads(client: &Client, lease: &str) -> Result<(), String> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), system::LEASE_NAMESPACE);
-    let lease = leases.get_opt(system::SCHEDULER_NAME).await;
+    let lease = leases.get_opt(lease).await;
     let holder = lease
         .map_err(|e| e.to_string())?
         .and_then(|l| l.spec?.holder_identity);
@@ -294,10 +304,10 @@ fn choose_ports(state: &StateDir) -> Result<Ports, ClusterError> {
             etcd: next(),
             etcd_peer: next(),
             apiserver: next(),
-            controller_manager: next(),
             kwok: next(),
         },
         system: system::Ports {
+            controller_manager: next(),
             scheduler: next(),
             hami: next(),
             hami_metrics: next(),

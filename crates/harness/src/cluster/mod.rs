@@ -5,8 +5,8 @@
 //! Jobs. It must never touch another cluster.
 //!
 //! - [`bring_up`]: from nothing to a cluster whose first Job can be admitted
-//! - [`substrate`]: etcd, kube-apiserver, kube-controller-manager, kwok, by kwokctl
-//! - [`system`]: kube-scheduler and HAMi; [`kueue`] and its [`certs`]: the system under test
+//! - [`substrate`]: etcd, kube-apiserver, kwok, by kwokctl
+//! - [`system`]: kube-controller-manager, kube-scheduler and HAMi; [`kueue`] and its [`certs`]: the system under test
 //! - [`nodes`]: the fake machines; [`extender`]: changing the extender of a bare cluster
 //! - [`supervisor`]: keeps the system under test running and records its exits
 //! - [`state`]: the folder of each cluster, its owner, and the removal of leftovers

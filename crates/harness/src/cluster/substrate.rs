@@ -1,4 +1,4 @@
-//! etcd, kube-apiserver, kube-controller-manager and kwok, brought up by kwokctl's binary runtime.
+//! etcd, kube-apiserver and kwok, brought up by kwokctl's binary runtime.
 
 use std::{
     ffi::OsString,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{ClusterError, error::tail_text, manifest, program, supervisor};
-use plan::{ClientLimit, Component, HardwarePlan, Plan, Programs};
+use plan::{Component, HardwarePlan, Plan, Programs};
 
 /// kwokctl's name for the cluster. Each cluster has a kwokctl folder of its own.
 const NAME: &str = "headroom";
@@ -23,7 +23,6 @@ pub(super) struct Ports {
     pub etcd: u16,
     pub etcd_peer: u16,
     pub apiserver: u16,
-    pub controller_manager: u16,
     pub kwok: u16,
 }
 
@@ -164,7 +163,6 @@ fn settings(
         ("etcdPort", json!(ports.etcd)),
         ("etcdPeerPort", json!(ports.etcd_peer)),
         ("kubeApiserverPort", json!(ports.apiserver)),
-        ("kubeControllerManagerPort", json!(ports.controller_manager)),
         ("kwokControllerPort", json!(ports.kwok)),
         ("kubeAuditPolicy", json!(audit_policy(state))),
         ("etcdBinary", json!(path(Component::Etcd)?)),
@@ -172,35 +170,16 @@ fn settings(
             "kubeApiserverBinary",
             json!(path(Component::KubeApiserver)?),
         ),
-        (
-            "kubeControllerManagerBinary",
-            json!(path(Component::KubeControllerManager)?),
-        ),
         ("kwokControllerBinary", json!(path(Component::Kwok)?)),
         ("kubectlBinary", json!(stub(state))),
     ] {
         manifest::set(kwokctl, &format!("options/{option}"), value);
     }
-    limit_controller_manager(kwokctl, plan.controller_manager.limit);
     documents.extend(manifest::parse_all(include_str!(
         "../../../../kwok/node-stages.yaml"
     )));
     documents.extend(pod_stages(&plan.hardware, plan.data_plane.is_some()));
     Ok(manifest::render(&documents))
-}
-
-/// Adds kube-controller-manager's client limit to its arguments.
-fn limit_controller_manager(kwokctl: &mut Value, limit: ClientLimit) {
-    let patches = kwokctl["componentsPatches"]
-        .as_array_mut()
-        .into_iter()
-        .flatten();
-    for patch in patches.filter(|p| p["name"] == Component::KubeControllerManager.name()) {
-        if let Some(args) = patch["extraArgs"].as_array_mut() {
-            args.push(json!({ "key": "kube-api-qps", "value": limit.qps.to_string() }));
-            args.push(json!({ "key": "kube-api-burst", "value": limit.burst.to_string() }));
-        }
-    }
 }
 
 /// The stages of pods, with the hardware's delays. With a data plane, its stages replace those of the same name.
@@ -289,18 +268,5 @@ mod tests {
         let mut once = with.clone();
         once.dedup();
         assert_eq!(with, once, "two stages of one name");
-    }
-
-    #[test]
-    fn the_controller_manager_is_started_with_the_plans_limit() {
-        let mut documents = manifest::parse_all(include_str!("../../../../kwok/kwokctl.yaml"));
-        let limit = ClientLimit { qps: 7.5, burst: 9 };
-        limit_controller_manager(&mut documents[0], limit);
-        let text = manifest::render(&documents[..1]);
-        assert!(
-            text.contains("kube-api-qps") && text.contains("7.5"),
-            "{text}"
-        );
-        assert!(text.contains("kube-api-burst"), "{text}");
     }
 }

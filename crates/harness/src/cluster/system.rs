@@ -1,4 +1,4 @@
-//! Configures and starts kube-scheduler and HAMi.
+//! Configures and starts kube-controller-manager, kube-scheduler and HAMi.
 
 use std::{ffi::OsString, path::Path};
 
@@ -9,17 +9,25 @@ use super::{
     substrate::{self, write},
     supervisor::Program,
 };
-use plan::{Component, HamiPlan, Programs, SchedulerPlan};
+use plan::{ClientLimit, Component, HamiPlan, Programs, SchedulerPlan};
 
-/// Namespace of kube-scheduler's Lease.
+/// How often kube-controller-manager looks for nodes that were not heard of, and after how long one counts as lost. The fake
+/// machines' Leases last 200 s, so that their renewals are no load; what happens when one is lost is not measured.
+const NODE_MONITOR: [&str; 2] = [
+    "--node-monitor-period=10m",
+    "--node-monitor-grace-period=1h",
+];
+
+/// Namespace of their Leases.
 pub(super) const LEASE_NAMESPACE: &str = "kube-system";
 
 /// Name of the scheduler, its profile and its Lease, as in HAMi's chart.
 pub const SCHEDULER_NAME: &str = "hami-scheduler";
 
-/// What kube-scheduler and HAMi listen on.
+/// What they listen on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ports {
+    pub controller_manager: u16,
     pub scheduler: u16,
     pub hami: u16,
     pub hami_metrics: u16,
@@ -35,6 +43,39 @@ pub(super) fn split_count() -> u32 {
         .and_then(|n| n.try_into().ok())
         // The file is part of the program; a unit test reads the field.
         .expect("HAMi's device configuration names a split count")
+}
+
+/// kube-controller-manager, with leader election as it is shipped.
+pub(super) fn controller_manager(
+    programs: &Programs,
+    limit: ClientLimit,
+    ports: Ports,
+    state: &Path,
+    logs: &Path,
+) -> Result<Program, ClusterError> {
+    let (kubeconfig, pki) = (substrate::kubeconfig(state), substrate::pki(state));
+    let component = Component::KubeControllerManager;
+    let mut args = vec![
+        option("--kubeconfig", &kubeconfig),
+        option("--root-ca-file", &pki.join("ca.crt")),
+        option(
+            "--service-account-private-key-file",
+            &pki.join("admin.key"),
+        ),
+        "--bind-address=127.0.0.1".into(),
+        format!("--secure-port={}", ports.controller_manager).into(),
+        format!("--kube-api-qps={}", limit.qps).into(),
+        format!("--kube-api-burst={}", limit.burst).into(),
+    ];
+    args.extend(NODE_MONITOR.map(OsString::from));
+    Ok(Program {
+        name: component.name().into(),
+        path: program(programs, component)?,
+        args,
+        env: super::environment(state),
+        log: logs.join(format!("{}.log", component.name())),
+        stdout: None,
+    })
 }
 
 /// kube-scheduler with the extender in its configuration.

@@ -21,6 +21,8 @@ pub struct RunFacts {
     pub repeat: u32,
     /// Folder of the run, relative to the session's.
     pub folder: String,
+    /// Folders of the runs that started with it.
+    pub beside: Vec<String>,
     /// UTC time at which its bring-up started, RFC 3339.
     pub started: Option<String>,
     /// Seconds from the start of bring-up until Kueue could admit a first Job.
@@ -93,6 +95,7 @@ pub fn summarise(
         arm: plan.arm.clone(),
         repeat: facts.repeat,
         folder: facts.folder,
+        beside: facts.beside,
         started: facts.started,
         bring_up_secs: facts.bring_up_secs,
         wall_secs: facts.wall_secs,

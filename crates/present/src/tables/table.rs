@@ -29,6 +29,9 @@ pub fn run_table(run: &RunSummary, metrics: &Values, plan: &Plan, session: &Summ
         let by = data_plane.compressed_by;
         let _ = writeln!(text, "data plane: played, its seconds divided by {by}");
     }
+    if !run.beside.is_empty() {
+        let _ = writeln!(text, "at the same time, on clusters of their own: {}", run.beside.join(", "));
+    }
     let of_run = of_run().filter(|key| is_brief(key.metric));
     let of_run = of_run.filter_map(|key| Some([name(&key), shown(metrics, &key)?]));
     for table in [

@@ -20,6 +20,9 @@ pub struct RunSummary {
     pub repeat: u32,
     /// Folder of the run, relative to the session's.
     pub folder: String,
+    /// Folders of the runs that started with it, on a cluster of their own each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
     /// UTC time at which its bring-up started, RFC 3339; null in a run of an older headroom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,

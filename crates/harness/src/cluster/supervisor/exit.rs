@@ -63,14 +63,15 @@ impl Exit {
     }
 }
 
-/// Name of the signal that ended a process.
-/// Of kube-scheduler, controller-runtime and client-go, in lower case.
+/// What a log says of a lost Lease: that of kube-scheduler and kube-controller-manager, controller-runtime's and client-go's, in
+/// lower case.
 const LEASE_LOST: [&str; 3] = [
     "leaderelection lost",
     "leader election lost",
     "failed to renew lease",
 ];
 
+/// Name of the signal that ended a process.
 pub(super) fn signal_name(status: ExitStatus) -> Option<String> {
     let number = status.signal()?;
     Some(Signal::try_from(number).map_or_else(|_| number.to_string(), |s| s.as_str().to_owned()))

@@ -1,13 +1,18 @@
-//! Decides which run comes next. The arms take turns, each as often as planned, or in a soak session until the time is up.
+//! Decides which runs come next. The arms take turns, each as often as planned, or in a soak session until the time is up. Runs
+//! that leave cores idle start together.
 //!
 //! It is told how runs ended and what the time is. It starts nothing and reads no clock.
 
 use std::collections::BTreeSet;
 
-use plan::{self, Plan};
+use super::{Plan, Takes, run_secs};
 
 /// After how many failures in a row an arm gets no more runs. One may be chance, and a bring-up that fails takes minutes.
 const PATIENCE: u32 = 2;
+
+/// Share of the machine's cores that runs side by side may keep busy on average. The other half is for their peaks: a measured
+/// average of 0.2 cores has seconds with 2.
+const BUSY_SHARE: f64 = 0.5;
 
 /// A run that is due.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +26,7 @@ pub struct Turn<'a> {
 }
 
 /// All runs, each with its repeat. The arms take turns (A B A B), so that a slow drift of the host affects all alike.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Turns<'a> {
     plans: &'a [Plan],
     soak_secs: Option<f64>,
@@ -45,7 +50,7 @@ impl<'a> Turns<'a> {
             arm: 0,
             failed: vec![0; plans.len()],
             done: BTreeSet::new(),
-            takes_secs: plans.iter().map(plan::run_secs).collect(),
+            takes_secs: plans.iter().map(run_secs).collect(),
         }
     }
 
@@ -101,6 +106,50 @@ impl<'a> Turns<'a> {
         None
     }
 
+    /// The runs that start together next, on a machine of so many cores: the next one, and those after it while the cores that
+    /// all keep busy are no more than half of the machine's. Empty when all are done. A soak counts restarts over time, so its
+    /// runs do not share the machine.
+    pub fn together(&mut self, at_secs: f64, cores: u32) -> Vec<Turn<'a>> {
+        let Some(first) = self.next(at_secs) else {
+            return Vec::new();
+        };
+        let mut busy = first.plan.busy_cores;
+        let mut together = vec![first];
+        while self.soak_secs.is_none() {
+            let mut ahead = self.clone();
+            let Some(turn) = ahead.next(at_secs) else {
+                break;
+            };
+            let sum = busy.zip(turn.plan.busy_cores).map(|(a, b)| a + b);
+            if sum.is_none_or(|sum| sum > BUSY_SHARE * f64::from(cores)) {
+                break;
+            }
+            (busy, *self) = (sum, ahead);
+            together.push(turn);
+        }
+        together
+    }
+
+    /// How long all of them take on a machine of so many cores.
+    #[must_use]
+    pub fn takes(mut self, cores: u32) -> Takes {
+        if let Some(soak_secs) = self.soak_secs {
+            return Takes {
+                soak_secs,
+                ..Takes::default()
+            };
+        }
+        let mut takes = Takes::default();
+        loop {
+            let together = self.together(0.0, cores);
+            let Some(secs) = together.iter().map(|t| run_secs(t.plan)).reduce(f64::max) else {
+                return takes;
+            };
+            takes.runs += u32::try_from(together.len()).unwrap_or(u32::MAX);
+            takes.run_secs += secs;
+        }
+    }
+
     /// Says that a run ended, `took_secs` after it began.
     pub fn ended(&mut self, turn: Turn<'_>, took_secs: f64) {
         self.failed[turn.arm] = 0;
@@ -124,7 +173,7 @@ impl<'a> Turns<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::Overrides;
+    use crate::Overrides;
 
     /// Plans of two arms of an embedded experiment, with so many repeats.
     fn plans(repeats: [u32; 2]) -> Vec<Plan> {
@@ -132,8 +181,8 @@ mod tests {
             arms: vec!["memory".into(), "cards".into()],
             ..Overrides::default()
         };
-        let experiment = plan::load("quota-unit").unwrap();
-        let mut plans = plan::plans(&experiment, &overrides).unwrap();
+        let experiment = crate::load("quota-unit").unwrap();
+        let mut plans = crate::plans(&experiment, &overrides).unwrap();
         for (plan, repeats) in plans.iter_mut().zip(repeats) {
             plan.repeats = repeats;
         }
@@ -213,6 +262,37 @@ mod tests {
         assert!(none.next(0.0).is_none());
     }
 
+    /// How many runs start together, on a machine of so many cores.
+    fn sizes(plans: &[Plan], cores: u32) -> Vec<usize> {
+        let mut turns = Turns::new(plans);
+        let together = std::iter::from_fn(|| Some(turns.together(0.0, cores).len()));
+        together.take_while(|n| *n > 0).collect()
+    }
+
+    #[test]
+    fn runs_start_together_while_half_of_the_machine_stays_idle() {
+        let mut plans = plans([2, 2]);
+        for plan in &mut plans {
+            plan.busy_cores = Some(0.4);
+        }
+        assert_eq!(sizes(&plans, 1), [1, 1, 1, 1]);
+        assert_eq!(sizes(&plans, 2), [2, 2]);
+        assert_eq!(sizes(&plans, 3), [3, 1]);
+        assert_eq!(sizes(&plans, 8), [4]);
+        let secs = Turns::new(&plans).takes(2).run_secs;
+        let longest = run_secs(&plans[0]).max(run_secs(&plans[1]));
+        assert!((secs - 2.0 * longest).abs() < 1e-9, "{secs}");
+        plans[1].busy_cores = None;
+        assert_eq!(sizes(&plans, 8), [1, 1, 1, 1], "it runs alone");
+    }
+
+    #[test]
+    fn runs_of_a_soak_do_not_share_the_machine() {
+        let mut plans = soaked(1e9);
+        plans[0].busy_cores = Some(0.1);
+        assert_eq!(Turns::new(&plans).together(0.0, 64).len(), 1);
+    }
+
     /// The same plans, to be soaked for so long.
     fn soaked(soak_secs: f64) -> Vec<Plan> {
         let mut plans = plans([1, 1]);
@@ -224,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_soak_goes_round_the_arms_and_begins_nothing_that_would_not_end_in_time() {
-        let takes = plan::run_secs(&plans([1, 1])[0]);
+        let takes = run_secs(&plans([1, 1])[0]);
         // Of a run that begins as the time is up by a second, nothing is begun.
         let order = |secs| order(&soaked(secs), takes, &[]);
         let expected = ["memory-1", "cards-1", "memory-2"];
@@ -235,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_soak_goes_by_how_long_runs_take_and_not_by_what_was_planned() {
-        let planned = plan::run_secs(&plans([1, 1])[0]);
+        let planned = run_secs(&plans([1, 1])[0]);
         let plans = soaked(2.0 * planned);
         assert_eq!(order(&plans, planned / 4.0, &[]).len(), 8);
         // The second is begun, since nothing of its arm has been measured; then it is known.
