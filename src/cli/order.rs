@@ -31,6 +31,7 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
         quick: args.quick,
         repeat: args.repeat,
         alone: args.alone,
+        controls: args.controls,
         soak_secs: args.soak,
         arms: args.arms.clone(),
         ..shape_overrides(&args.shape)

@@ -31,6 +31,9 @@ pub struct Args {
     /// Seconds that a clearing may take. Then the node is released, with or without the request on it.
     #[arg(long, value_name = "SECS", default_value_t = 120.0, value_parser = positive_secs)]
     pub time_limit: f64,
+    /// Seconds between the list of a node's tasks and the cordon of list-then-evict. For experiments: it makes the race wider.
+    #[arg(long, value_name = "SECS", default_value_t = 0.0, value_parser = secs, hide = true)]
+    pub cordon_delay: f64,
     /// Seconds that a request must wait before a node is cleared for it.
     #[arg(long, value_name = "SECS", default_value_t = 0.0, value_parser = secs)]
     pub patience: f64,

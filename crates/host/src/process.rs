@@ -114,7 +114,10 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         let ended = family_cpu_secs().unwrap() - alone();
-        assert!(alive > 0.04 && ended >= alive - 0.02, "{alive}, then {ended}");
+        assert!(
+            alive > 0.04 && ended >= alive - 0.02,
+            "{alive}, then {ended}"
+        );
     }
 
     #[test]

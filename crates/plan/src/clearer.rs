@@ -28,6 +28,14 @@ pub struct ClearerPlan {
     /// clearer's own.
     #[serde(default = "deadline_secs")]
     pub deadline_secs: f64,
+    /// Seconds between the list of a machine's tasks and its cordon, for the control of a race: with `list-then-evict` only.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cordon_delay_secs: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(secs: &f64) -> bool {
+    *secs == 0.0
 }
 
 fn reserve() -> ClearerStrategy {
@@ -45,8 +53,12 @@ fn deadline_secs() -> f64 {
 impl ClearerPlan {
     /// Its settings in words, for `--dry-run`.
     pub(super) fn in_words(&self) -> String {
+        let delay = match self.cordon_delay_secs {
+            0.0 => String::new(),
+            secs => format!(" (its cordon {secs} s late)"),
+        };
         format!(
-            "{} when {}, on {}, evicts {}, releases after {} s",
+            "{}{delay} when {}, on {}, evicts {}, releases after {} s",
             self.strategy.name(),
             self.trigger.name(),
             self.scope
@@ -75,6 +87,12 @@ impl ClearerPlan {
         }
         // The clearer takes a day at most.
         check.number("clearer.deadline_secs", self.deadline_secs, 1.0..=86_400.0)?;
+        let (field, delay) = ("clearer.cordon_delay_secs", self.cordon_delay_secs);
+        check.number(field, delay, 0.0..=86_400.0)?;
+        let applies = is_zero(&delay) || self.strategy == ClearerStrategy::ListThenEvict;
+        check.require(applies, field, || {
+            "has no effect: only list-then-evict lists tasks before it cordons".to_owned()
+        })?;
         Ok(())
     }
 }

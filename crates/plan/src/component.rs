@@ -143,6 +143,18 @@ impl Component {
         self.row().module
     }
 
+    /// How an operator sets its client limit; `None` if a plan knows of none.
+    #[must_use]
+    pub fn limit_setting(self) -> Option<&'static str> {
+        match self {
+            Self::KubeControllerManager => Some("--kube-api-qps and --kube-api-burst"),
+            Self::KubeScheduler => Some("clientConnection in KubeSchedulerConfiguration"),
+            Self::Hami => Some("--kube-qps and --kube-burst"),
+            Self::Kueue => Some("clientConnection in Kueue's Configuration"),
+            _ => None,
+        }
+    }
+
     /// Whether it is started again when it ends; what of the others ends stays dead.
     #[must_use]
     pub fn is_supervised(self) -> bool {

@@ -52,6 +52,9 @@ pub struct Claim {
     /// Arms that it is judged on. Default: every arm.
     #[serde(default)]
     pub arms: Vec<String>,
+    /// Its negative control: an arm with settings under which the predicate must not hold. Only a claim that was seen to fail
+    /// there shows something where it holds. Default: none.
+    pub control: Option<String>,
     /// The predicate.
     pub holds: Predicate,
 }
@@ -69,6 +72,17 @@ pub enum Predicate {
     AllBound(Requests),
     /// At least one submitted request of the class (or team) was not bound.
     SomeUnbound(Requests),
+}
+
+impl Claim {
+    /// Whether it is judged on an arm.
+    #[must_use]
+    pub fn is_about(&self, arm: &str) -> bool {
+        match self.arms.as_slice() {
+            [] => self.control.as_deref() != Some(arm),
+            arms => arms.iter().any(|a| a == arm),
+        }
+    }
 }
 
 impl Predicate {

@@ -36,6 +36,13 @@ pub(super) fn check_expect(
         for (a, arm) in claim.arms.iter().enumerate() {
             check.one_of(&format!("{path}.arms.{a}"), "arm", arm, &names.arms)?;
         }
+        if let Some(control) = &claim.control {
+            let field = format!("{path}.control");
+            check.one_of(&field, "arm", control, &names.arms)?;
+            check.require(!claim.arms.contains(control), &field, || {
+                format!("the claim is about arm {control}: in its control it must not hold")
+            })?;
+        }
         let path = format!("{path}.holds");
         match &claim.holds {
             Predicate::Within(p) => {

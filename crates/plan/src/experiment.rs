@@ -114,6 +114,10 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
             return Err(PlanError::unknown("arm", name, accepted));
         }
     }
+    let is_control = |arm: &Arm| {
+        let mut claims = experiment.expect.claims.iter();
+        claims.any(|claim| claim.control.as_ref() == Some(&arm.name))
+    };
     let sized = |arm: &Arm| overrides.nodes.is_some() && arm.has_own_size();
     let asked = |arm: &&Arm| overrides.arms.contains(&arm.name);
     if let Some(arm) = experiment.arms.iter().filter(asked).find(|arm| sized(arm)) {
@@ -127,6 +131,7 @@ pub fn plans(experiment: &Experiment, overrides: &Overrides) -> Result<Vec<Plan>
         .arms
         .iter()
         .filter(|arm| match overrides.arms.as_slice() {
+            _ if overrides.controls && is_control(arm) => !sized(arm),
             [] => !arm.on_request && !sized(arm),
             chosen => chosen.contains(&arm.name),
         })

@@ -56,10 +56,10 @@ pub use host::Host;
 pub use interface::{ClearerStrategy, ClearerTrigger, NamedLimits, Policy};
 pub use old::Hint;
 pub use order::{Order, Takes};
-pub use turns::{Turn, Turns};
 pub use overrides::Overrides;
 pub use schedule::Capacity;
 pub use stalls::Stall;
+pub use turns::{Turn, Turns};
 pub use workload::{Group, Request, Round, RoundStart, Stage, Via};
 
 /// Cards in one fake machine: the article's nodes are 8 × RTX 4090.

@@ -30,6 +30,8 @@ pub struct Overrides {
     pub soak_secs: Option<f64>,
     /// `--arm`, any number of times. If empty: all arms, except those that run only when named.
     pub arms: Vec<String>,
+    /// `--controls`: also the arms that claims name as their controls.
+    pub controls: bool,
     /// One regime alone; `None` for the experiment's [`super::Experiment::regime`].
     pub regime: Option<String>,
 }

@@ -151,6 +151,8 @@ pub fn done(tenant: &str, name: &str, n: u32, from: f64, to: f64) -> Record {
             pod: Some(format!("{name}-x")),
             pod_uid: Some(format!("{tenant}/{name}")),
             pod_created_secs: Some(from),
+            refused_secs: None,
+            unschedulable_secs: None,
             bound_secs: Some(from),
             bound_audit_secs: None,
             node: Some("gpu-00".into()),
@@ -308,6 +310,7 @@ pub fn full() -> Summary {
                 remedy: "idle machine".into(),
             }],
             tenants: vec![TenantSummary {
+                waits: None,
                 name: "shared".into(),
                 makespan_secs: None,
                 ideal_secs: Some(440.0),

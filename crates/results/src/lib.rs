@@ -14,6 +14,7 @@ pub mod run_folder;
 pub mod summarise;
 mod unplaced;
 pub mod usage;
+pub mod waits;
 
 /// A number of things that never comes near the largest `u32`.
 fn count(n: usize) -> u32 {

@@ -11,6 +11,7 @@ use crate::run_folder::{
 };
 use crate::unplaced::unplaced;
 use crate::usage::card_seconds;
+use crate::waits::waits;
 use plan::{CARDS_PER_NODE, ClientLimit, Plan, RoundStart, TenantPlan};
 
 /// That part.
@@ -45,6 +46,9 @@ pub fn summarise(
 ) -> FromRecords {
     let accounts = card_seconds(plan, records, end_secs);
     let mut missing_stamps = 0;
+    let mut waits = calls.map_or_else(BTreeMap::new, |calls| {
+        waits(plan, records, calls, limits, end_secs)
+    });
     let teams = plan.tenants.iter().zip(accounts.iter().copied());
     let tenants = teams
         .map(|(tenant, account)| {
@@ -52,7 +56,10 @@ pub fn summarise(
             let own: Vec<&Record> = own.collect();
             let (summary, missing) = tenant_summary(tenant, &own, account, end_secs);
             missing_stamps += missing;
-            summary
+            TenantSummary {
+                waits: waits.remove(&tenant.name),
+                ..summary
+            }
         })
         .collect();
     let (late_submits, max_submit_lateness_ms) = late_submits(records);
@@ -142,6 +149,7 @@ fn tenant_summary(
             .insert(phase, distribution(&samples));
     }
     let summary = TenantSummary {
+        waits: None,
         name: tenant.name.clone(),
         makespan_secs,
         ideal_secs: tenant.ideal_secs,

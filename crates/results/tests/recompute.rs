@@ -90,9 +90,7 @@ fn again(summary: &RunSummary, run: &Run, end: f64) -> RunSummary {
         placements: Vec::new(),
         evictions: Vec::new(),
         bound_in_stalls: None,
-        restarts: Component::system()
-            .map(|c| (c.name().to_owned(), 0))
-            .collect(),
+        restarts: summary.restarts.keys().map(|c| (c.clone(), 0)).collect(),
         restart_causes: BTreeMap::new(),
         observed_secs: end,
         ..summary.clone()

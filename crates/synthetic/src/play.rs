@@ -116,6 +116,8 @@ fn timeline(tenant: &TenantPlan, placed: &[Placed], random: &mut SmallRng) -> Ve
         record.submitted_secs = Some(placed.submitted_secs + 0.001);
         record.created_secs = Some(placed.submitted_secs + 0.01);
         record.attempts.push(Attempt {
+            refused_secs: None,
+            unschedulable_secs: None,
             reserved_secs: Some(admitted - 0.01),
             admitted_secs: Some(admitted),
             released_secs: Some(ended + 0.1),

@@ -42,6 +42,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N")]
     pub repeat: Option<u32>,
 
+    /// Also run the arms in which the claims must fail, their controls
+    #[arg(long)]
+    pub controls: bool,
+
     /// Run one run after the other, also where runs that leave cores idle would start together
     #[arg(long)]
     pub alone: bool,

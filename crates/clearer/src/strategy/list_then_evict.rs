@@ -1,7 +1,9 @@
 //! List the node's tasks, cordon it, evict the tasks listed: the article's first version, kept to measure its race.
 //!
-//! A task that is bound after the list and before kube-scheduler sees the cordon is not on the list. Nothing is slowed down
-//! on purpose: the window is as long as the API server's answers take.
+//! A task that is bound after the list and before kube-scheduler sees the cordon is not on the list. The window is as long
+//! as the API server's answers take, unless an experiment makes it wider.
+
+use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt as _};
 use k8s_openapi::api::core::v1::Pod;
@@ -19,6 +21,7 @@ impl<A: Api> Strategy<A> for ListThenEvict {
         async move {
             if !c.is_guarded() {
                 let listed = c.holders().await?;
+                tokio::time::sleep(Duration::from_secs_f64(c.args.cordon_delay)).await;
                 let uids = listed.iter().filter_map(Pod::uid).collect();
                 c.guard(Guard::Cordon, uids).await?;
                 c.evict(&listed).await?;

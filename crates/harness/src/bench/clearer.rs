@@ -102,6 +102,7 @@ fn arguments(plan: &ClearerPlan) -> Vec<OsString> {
         format!("--strategy={}", plan.strategy.name()),
         format!("--trigger={}", plan.trigger.name()),
         format!("--time-limit={}", plan.deadline_secs),
+        format!("--cordon-delay={}", plan.cordon_delay_secs),
     ]
     .map(OsString::from)
     .into()
@@ -142,11 +143,13 @@ mod tests {
                 evicts: vec!["vision".into(), "speech".into()],
                 trigger,
                 deadline_secs: 45.5,
+                cordon_delay_secs: 0.1,
             };
             let args = parsed(&plan);
             assert_eq!((args.strategy, args.trigger), (strategy, trigger));
             assert!(args.may_evict("speech") && !args.may_evict("research"));
             assert!((args.time_limit - 45.5).abs() < 1e-9);
+            assert!((args.cordon_delay - 0.1).abs() < 1e-9);
             assert!(args.lease_secs >= 2 && !args.put_back_all);
         }
     }
@@ -160,6 +163,7 @@ mod tests {
             evicts: vec!["vision".into()],
             trigger: ClearerTrigger::Unschedulable,
             deadline_secs: 60.0,
+            cordon_delay_secs: 0.0,
         };
         let scope = parsed(&plan).scope;
         let labels = |group: &str| {

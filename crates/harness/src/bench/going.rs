@@ -14,6 +14,7 @@ use results::metrics::Source;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
     Ended, FailedRun, Resumed, RunSummary, Session, SessionWriter, Summary, WriteError, place,
+    sessions,
 };
 
 /// A session in progress.
@@ -26,6 +27,8 @@ pub(super) struct Going<'a> {
     judged: Vec<Judged>,
     /// The turn of each of them.
     turns: Vec<(u32, usize)>,
+    /// What earlier sessions saw of the claims' controls.
+    seen: judge::Earlier,
     pub(super) soak: Option<soak::Log>,
     pub(super) interrupted: bool,
 }
@@ -64,6 +67,7 @@ impl<'a> Going<'a> {
             summary,
             judged: Vec::new(),
             turns: Vec::new(),
+            seen: seen(order),
             soak: first.and_then(|plan| plan.soak_secs).map(soak::Log::new),
             interrupted: false,
         })
@@ -91,6 +95,7 @@ impl<'a> Going<'a> {
             summary: session.summary.clone(),
             judged: Vec::new(),
             turns: Vec::new(),
+            seen: seen(order),
             soak: None,
             interrupted: false,
         };
@@ -134,6 +139,7 @@ impl<'a> Going<'a> {
     /// Summarises the runs so far.
     fn sum_up(&mut self) -> Result<(), WriteError> {
         self.summary.arms = judge::arms(&self.order.expect, &self.judged);
+        self.seen.recall(&mut self.summary.arms);
         self.summary.meaning = judge::meaning(&self.order.expect, &self.summary.arms);
         self.writer.summary(&self.summary)
     }
@@ -186,6 +192,15 @@ impl<'a> Going<'a> {
             interrupted: self.interrupted,
         })
     }
+}
+
+/// What the sessions saw that lie where this one will.
+fn seen(order: &Order) -> judge::Earlier {
+    let around = order.host.out.as_deref().and_then(Path::parent);
+    let around = around.unwrap_or(Path::new(place::RUNS));
+    // Without a folder there are no sessions in it.
+    let found = sessions::below(around).map(|all| all.found);
+    judge::Earlier::of(&order.experiment, &found.unwrap_or_default())
 }
 
 /// A new folder under `runs/`, named by time and experiment.

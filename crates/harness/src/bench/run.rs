@@ -19,8 +19,8 @@ use super::foreign::Mark;
 use super::frozen;
 use super::play::play;
 use super::progress::Progress;
-use super::start_line::StartLine;
 use super::stalls::inject;
+use super::start_line::StartLine;
 use crate::cluster::{self, Cluster, Exit};
 use crate::data_plane;
 use crate::driver::Driver;
@@ -37,8 +37,7 @@ use results::run_folder::info::Program;
 use results::run_folder::run_summary::cut;
 use results::run_folder::summary::SCHEMA;
 use results::run_folder::{
-    ComponentExit, Disturbance, Evidence, EvidenceSource, RunInfo, RunSummary, RunWriter,
-    Storage,
+    ComponentExit, Disturbance, Evidence, EvidenceSource, RunInfo, RunSummary, RunWriter, Storage,
 };
 
 /// The harness's name in the audit log.
@@ -350,9 +349,7 @@ async fn observe(
     drop(driver);
     let settle = if all_done { SETTLE } else { Duration::ZERO };
     let observation = observer.finish(settle).await;
-    let busy = before
-        .zip(Mark::now())
-        .and_then(|(a, b)| a.disturbance(b));
+    let busy = before.zip(Mark::now()).and_then(|(a, b)| a.disturbance(b));
     let frozen = frozen::disturbances(&observation.stopped, &plan.stalls);
     Ok(Seen {
         observation,

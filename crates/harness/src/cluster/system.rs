@@ -58,10 +58,7 @@ pub(super) fn controller_manager(
     let mut args = vec![
         option("--kubeconfig", &kubeconfig),
         option("--root-ca-file", &pki.join("ca.crt")),
-        option(
-            "--service-account-private-key-file",
-            &pki.join("admin.key"),
-        ),
+        option("--service-account-private-key-file", &pki.join("admin.key")),
         "--bind-address=127.0.0.1".into(),
         format!("--secure-port={}", ports.controller_manager).into(),
         format!("--kube-api-qps={}", limit.qps).into(),

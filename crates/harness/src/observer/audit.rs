@@ -136,6 +136,7 @@ pub fn join(
         metrics: AuditFacts::default(),
         watches_closed: CallCounts::new(),
         bindings: Vec::new(),
+        clients: BTreeMap::new(),
     };
     tally.metrics.calls.to_secs = end_secs;
     for file in files(path).map_err(failed(path))? {
@@ -155,6 +156,8 @@ struct Tally<'a> {
     /// Watches by their last stage, for policies that omit the first.
     watches_closed: CallCounts,
     bindings: Vec<Binding>,
+    /// Requests in each second, by component, then client.
+    clients: BTreeMap<String, BTreeMap<String, Vec<u32>>>,
 }
 
 impl Tally<'_> {
@@ -208,6 +211,16 @@ impl Tally<'_> {
                     count(&mut calls.refused, component, format!("{what} {code}"));
                 }
                 count(&mut calls.total, component, what);
+                let clients = self.clients.entry(component.to_owned()).or_default();
+                let client = clients.entry(client(&event.user_agent).to_owned());
+                let by_second = client.or_default();
+                // Not negative, and no run lasts 2³² seconds.
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                let second = at_secs as usize;
+                if by_second.len() <= second {
+                    by_second.resize(second + 1, 0);
+                }
+                by_second[second] += 1;
             }
             _ => {}
         }
@@ -233,6 +246,16 @@ impl Tally<'_> {
             });
             calls.per_bound_pod = of.collect();
         }
+        let busiest = |clients: BTreeMap<String, Vec<u32>>| {
+            let busiest = clients
+                .into_values()
+                .max_by_key(|calls| calls.iter().sum::<u32>());
+            busiest.unwrap_or_default()
+        };
+        let by_second = self.clients.into_iter();
+        calls.by_second = by_second
+            .map(|(component, of)| (component, busiest(of)))
+            .collect();
         let (unmatched, lags) = stamp(&self.bindings, records);
         self.metrics.unmatched_bindings = unmatched;
         self.metrics.watch_lag_ms = lag(lags);
@@ -251,6 +274,14 @@ fn what(event: &AuditEvent<'_>) -> String {
             format!("{verb} {path}")
         }
     }
+}
+
+/// Which of a component's clients an agent is: Kubernetes' own components add its name at the end, e.g. `job-controller`.
+fn client(user_agent: &str) -> &str {
+    let names = user_agent.rsplit_once(") ").map(|(_, names)| names);
+    names
+        .and_then(|names| names.rsplit_once('/'))
+        .map_or("", |(_, name)| name)
 }
 
 fn count(counts: &mut CallCounts, component: &str, what: String) {

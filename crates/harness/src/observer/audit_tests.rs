@@ -143,6 +143,27 @@ fn calls_are_counted_by_component_in_the_observation_only() {
 }
 
 #[test]
+fn the_seconds_of_a_component_are_those_of_its_busiest_client() {
+    let mut log = Log::new();
+    let agent =
+        |client: &str| format!("kube-scheduler/v1.36.3 (linux/amd64) kubernetes/$Format/{client}");
+    log.call(0.5, &agent("scheduler"), "get", NODES, 200);
+    log.call(2.5, &agent("scheduler"), "get", NODES, 200);
+    log.call(2.9, &agent("scheduler"), "get", NODES, 409);
+    log.call(1.5, &agent("leader-election"), "get", NODES, 200);
+    log.call(
+        1.5,
+        "kueue/v0.17.0 (linux/amd64) abcd012",
+        "get",
+        NODES,
+        200,
+    );
+    let by_second = log.join(&mut []).calls.by_second;
+    assert_eq!(by_second["kube-scheduler"], [1, 0, 2]);
+    assert_eq!(by_second["kueue"], [0, 1]);
+}
+
+#[test]
 fn a_watch_is_one_call_apart_whether_the_policy_shows_its_start_or_its_end() {
     let mut log = Log::new();
     log.stage(1.0, "kueue/v0.17.0", "watch", NODES, 200, "ResponseStarted");

@@ -233,6 +233,11 @@ impl TrackedJob {
             attempt.node.clone_from(&pod.node);
             attempt.cards.clone_from(&pod.cards);
         }
+        match pod.unscheduled.as_deref() {
+            Some("Unschedulable") => drop(attempt.unschedulable_secs.get_or_insert(at)),
+            Some(_) => drop(attempt.refused_secs.get_or_insert(at)),
+            None => {}
+        }
         let ended = matches!(pod.phase, PodPhase::Succeeded | PodPhase::Failed);
         if matches!(pod.phase, PodPhase::Running | PodPhase::Succeeded) {
             attempt.running_secs.get_or_insert(at);

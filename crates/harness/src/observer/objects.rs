@@ -67,6 +67,13 @@ impl SlimStatus {
         let mut all = self.conditions.iter();
         all.find(|c| c.kind == kind && c.status == "True")
     }
+
+    /// Why a condition is false; `None` unless it is.
+    fn when_false(&self, kind: &str) -> Option<String> {
+        let mut all = self.conditions.iter();
+        let found = all.find(|c| c.kind == kind && c.status == "False");
+        found.map(|c| c.reason.clone())
+    }
 }
 
 /// What all three kinds have in common on the wire.
@@ -159,6 +166,8 @@ pub struct PodView {
     pub deleted: bool,
     /// Condition `DisruptionTarget`: evicted through the API, preempted by kube-scheduler or deleted by a taint.
     pub disrupted: bool,
+    /// Why condition `PodScheduled` is false; `None` unless it is.
+    pub unscheduled: Option<String>,
     /// UUIDs of the cards that HAMi gave it, each once.
     pub cards: Vec<String>,
 }
@@ -308,6 +317,7 @@ impl From<Slim> for PodView {
             ready: wire.status.when_true("Ready").is_some(),
             deleted: wire.metadata.deletion_timestamp.is_some(),
             disrupted: wire.status.when_true("DisruptionTarget").is_some(),
+            unscheduled: wire.status.when_false("PodScheduled"),
             cards: given.map_or_else(Vec::new, |text| cards(text)),
             node: wire.spec.node_name.filter(|name| !name.is_empty()),
             namespace: wire.metadata.namespace.unwrap_or_default(),

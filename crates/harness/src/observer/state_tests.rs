@@ -87,6 +87,7 @@ fn pod(n: u32, created_at: i64, node: Option<&str>, phase: PodPhase) -> PodView 
         phase,
         ready: phase == PodPhase::Running,
         deleted: false,
+        unscheduled: None,
         disrupted: false,
     }
 }
@@ -150,6 +151,8 @@ fn an_undisturbed_life_has_every_stamp_once() {
             pod: Some("a-1".into()),
             pod_uid: Some("p1".into()),
             pod_created_secs: Some(1.20),
+            refused_secs: None,
+            unschedulable_secs: None,
             bound_secs: Some(1.50),
             bound_audit_secs: None,
             node: Some("gpu-00".into()),

@@ -233,6 +233,23 @@ catalogue! {
             Secs, Lower, Median, Judge,
             "Seconds in which a Job of the team waited for admission although the cards that the team held plus those it \
              asked for were within the team's nominal quota.";
+        WaitedForQuotaSecs "waited_for_quota_secs", "waited for quota", Secs, Lower, Median, Judge,
+            "Seconds that the team's requests waited for quota, all together: what the team may hold, or what its cohort has, \
+             was taken. This and the next six are of each request's first attempt, and add up to submit → useful work.";
+        WaitedForKueueSecs "waited_for_kueue_secs", "waited for Kueue to look", Secs, Lower, Median, Judge,
+            "Seconds that the team's requests waited for quota although it was free, all together.";
+        WaitedForPodSecs "waited_for_pod_secs", "waited for a pod", Secs, Lower, Median, Judge,
+            "Seconds from quota reserved to pod created, all together: Kueue starts the Job, kube-controller-manager creates \
+             the pod.";
+        WaitedForSchedulerSecs "waited_for_scheduler_secs", "waited for kube-scheduler", Secs, Lower, Median, Judge,
+            "Seconds from pod created to bound that are neither HAMi's nor for want of a machine, all together.";
+        WaitedForHamiSecs "waited_for_hami_secs", "waited for HAMi", Secs, Lower, Median, Judge,
+            "Seconds from pod created to bound in which HAMi's client limit was used up, or after HAMi had refused the pod for \
+             a locked machine, all together.";
+        WaitedForMachineSecs "waited_for_machine_secs", "waited for a machine with room", Secs, Lower, Median, Judge,
+            "Seconds to bound after kube-scheduler had found no machine on which the pod fits, all together.";
+        WaitedForStartSecs "waited_for_start_secs", "waited for the start on the machine", Secs, Lower, Median, Judge,
+            "Seconds from bound to running, with a data plane to useful work, all together.";
         Evictions "evictions", "evictions", Count, Lower, Median, Judge,
             "Attempts of the team ended by preemption or eviction.";
         MostEvictionsOfOneTask "most_evictions_of_one_task", "most evictions of one task", Count, Lower, Worst, Judge,

@@ -1,7 +1,7 @@
 //! The experiments with a node clearer.
 
 use super::plans::{counts, planned, team};
-use crate::{ClearerStrategy, Plan, RoundStart, Via, expected_secs};
+use crate::{ClearerStrategy, Plan, RoundStart, Via};
 
 fn nominal(plan: &Plan, name: &str) -> u32 {
     let quota = team(plan, name).quota.as_ref();
@@ -15,19 +15,18 @@ fn asked(plan: &Plan, name: &str) -> u32 {
 
 #[test]
 fn the_cluster_is_full_and_a_tenth_of_it_stands_on_quota_that_research_owns() {
-    for name in ["preemption", "drain-race"] {
-        for nodes in [10, 50, 200] {
-            for plan in planned(name, |o| o.nodes = Some(nodes)).values() {
-                let cards = nodes * 8;
-                let held = asked(plan, "vision") + asked(plan, "speech");
-                assert_eq!(held, cards, "every card is held");
-                let owned = nominal(plan, "vision") + nominal(plan, "speech");
-                assert_eq!(held - owned, cards / 10, "so many are borrowed");
-                assert_eq!(nominal(plan, "research"), cards / 10);
-                assert_eq!(asked(plan, "research"), cards / 10);
-                assert!(team(plan, "vision").background && !team(plan, "vision").awaited);
-                assert!(team(plan, "research").awaited);
-            }
+    for nodes in [10, 50, 200] {
+        let plans = planned("preemption", |o| o.nodes = Some(nodes));
+        for arm in ["kueue", "kueue-binpack", "clearer"] {
+            let (plan, cards) = (&plans[arm], nodes * 8);
+            let held = asked(plan, "vision") + asked(plan, "speech");
+            assert_eq!(held, cards, "every card is held");
+            let owned = nominal(plan, "vision") + nominal(plan, "speech");
+            assert_eq!(held - owned, cards / 10, "so many are borrowed");
+            assert_eq!(nominal(plan, "research"), cards / 10);
+            assert_eq!(asked(plan, "research"), cards / 10);
+            assert!(team(plan, "vision").background && !team(plan, "vision").awaited);
+            assert!(team(plan, "research").awaited);
         }
     }
 }
@@ -42,9 +41,16 @@ fn only_the_arm_of_that_name_clears() {
     assert_eq!((plans["kueue"].repeats, plans["clearer"].repeats), (1, 2));
 }
 
+fn clearer_as_reserve(plan: &mut Plan) {
+    plan.clearer.as_mut().unwrap().strategy = ClearerStrategy::Reserve;
+    for team in &mut plan.tenants {
+        team.published.clear();
+    }
+}
+
 #[test]
 fn the_arms_of_the_race_differ_in_the_strategy_alone() {
-    let plans = planned("drain-race", |_| {});
+    let plans = planned("drain-race", |o| o.controls = true);
     let strategies: Vec<ClearerStrategy> = ["list-then-evict", "recheck", "reserve"]
         .map(|arm| plans[arm].clearer.as_ref().unwrap().strategy)
         .into();
@@ -59,15 +65,25 @@ fn the_arms_of_the_race_differ_in_the_strategy_alone() {
     let same = |arm: &str| {
         let mut plan = plans[arm].clone();
         plan.arm.clear();
-        plan.clearer.as_mut().unwrap().strategy = ClearerStrategy::Reserve;
-        for team in &mut plan.tenants {
-            team.published.clear();
-        }
+        clearer_as_reserve(&mut plan);
         plan
     };
     assert_eq!(same("recheck"), same("reserve"));
     assert_eq!(same("list-then-evict"), same("reserve"));
-    assert!(plans.values().all(|p| p.repeats == 10));
+    let mut late = plans["late-cordon"].clone();
+    let clearer = late.clearer.as_mut().unwrap();
+    assert!((clearer.cordon_delay_secs - 0.1).abs() < 1e-9);
+    clearer.cordon_delay_secs = 0.0;
+    late.arm.clear();
+    clearer_as_reserve(&mut late);
+    assert_eq!(
+        late,
+        same("reserve"),
+        "the control is slower, and nothing else"
+    );
+    // A hundred clearings a strategy.
+    assert!(plans.values().all(|p| p.repeats == 4));
+    assert_eq!(asked(&plans["reserve"], "research"), 25 * 8);
 }
 
 #[test]
@@ -77,21 +93,25 @@ fn tasks_arrive_throughout_the_race_and_nobody_waits_for_them() {
         let arrivals = team(plan, "arrivals");
         assert!(!arrivals.awaited && !arrivals.background);
         assert!(arrivals.groups().all(|g| g.via == Via::Pod));
-        assert!(
-            plan.clearer
-                .as_ref()
-                .unwrap()
-                .evicts
-                .contains(&"arrivals".to_owned())
-        );
-        assert_eq!(counts(arrivals), [("whole-card".into(), nodes * 6)].into());
-        let last = arrivals.stages[0].rounds.last().unwrap().start;
-        let RoundStart::AtSecs(last) = last else {
-            panic!("{last:?}")
+        let clearer = plan.clearer.as_ref().unwrap();
+        assert!(clearer.evicts.contains(&"arrivals".to_owned()));
+        let last = |name: &str| match team(plan, name).stages[0].rounds.last().unwrap().start {
+            RoundStart::AtSecs(last) => last,
+            other => panic!("{other:?}"),
         };
-        assert!((145.0..150.0).contains(&last), "{last}");
-        // Filling 400 cards takes its time, too.
-        assert!(expected_secs(plan) > 150.0);
+        assert!(
+            last("arrivals") >= last("research") + 30.0,
+            "also beside the last"
+        );
+        // One that slips in is still there when the clearing's time is up.
+        let shortest = arrivals
+            .groups()
+            .filter_map(|g| g.run_secs)
+            .fold(f64::MAX, f64::min);
+        assert!(shortest > clearer.deadline_secs, "{shortest}");
+        // There is room for those that come, and not for a request.
+        let held = asked(plan, "vision") + asked(plan, "speech");
+        assert_eq!(held, nodes * 8 * 4 / 5);
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! - [`material`]: a session and its runs, read once
 //! - [`measured`], [`steps`]: a metric over repeats, a number over time
-//! - of every experiment: [`cards_in_use`], [`cost`], [`latency`], [`components`]
+//! - of every experiment: [`cards_in_use`], [`cost`], [`latency`], [`waits`], [`components`]
 //! - of those whose records carry it: [`bound_over_time`], [`placement`], [`quota`],
 //!   [`placements`], [`lanes`], [`burst`], [`payment`]
 //! - of several sessions: [`trend`]
@@ -35,6 +35,7 @@ mod scale;
 mod steps;
 pub(crate) mod theme;
 mod trend;
+mod waits;
 mod words;
 
 use std::fs;
@@ -93,6 +94,7 @@ pub(crate) fn charts(material: &Material) -> Vec<Box<dyn Chart>> {
     add(&mut all, cards_in_use::CardsInUse::of(material));
     add(&mut all, cost::Cost::of(material));
     add(&mut all, latency::BoundLatency::of(material));
+    add(&mut all, waits::WaitedFor::of(material));
     add(&mut all, bound_over_time::BoundOverTime::of(material));
     add(&mut all, placement::Placement::of(material));
     add(&mut all, quota::Quota::of(material));

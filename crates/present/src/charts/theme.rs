@@ -39,6 +39,11 @@ const PALETTE: [RGBColor; 6] = [
     RGBColor(0xf0, 0xe4, 0x42),
 ];
 
+/// One of the palette's colours, for what is no team.
+pub fn shade(i: usize) -> RGBColor {
+    PALETTE[i % PALETTE.len()]
+}
+
 /// Teams of the shipped experiments, whose colours are the same in every picture.
 const KNOWN: [(&str, usize); 16] = [
     ("dedicated", 0),

@@ -211,6 +211,7 @@ fn claims_of_an_own_experiment_are_no_published_claims_and_those_that_fail_are_n
                 reason: format!("because of {claim}"),
                 runs: Some(1),
                 disturbed_runs: 0,
+                control: None,
             };
             arm.claims = vec![
                 claim("first", Some(true)),

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::events;
+use super::{events, waits};
 use crate::listing::{components, is_brief, is_worth, of_components, of_run, of_team};
 use crate::text::{amount, name, number, out_of, table};
 use plan::Plan;
@@ -30,7 +30,11 @@ pub fn run_table(run: &RunSummary, metrics: &Values, plan: &Plan, session: &Summ
         let _ = writeln!(text, "data plane: played, its seconds divided by {by}");
     }
     if !run.beside.is_empty() {
-        let _ = writeln!(text, "at the same time, on clusters of their own: {}", run.beside.join(", "));
+        let _ = writeln!(
+            text,
+            "at the same time, on clusters of their own: {}",
+            run.beside.join(", ")
+        );
     }
     let of_run = of_run().filter(|key| is_brief(key.metric));
     let of_run = of_run.filter_map(|key| Some([name(&key), shown(metrics, &key)?]));
@@ -54,6 +58,9 @@ pub fn run_table(run: &RunSummary, metrics: &Values, plan: &Plan, session: &Summ
             run.harness.late_submits,
             run.harness.max_submit_lateness_ms,
         );
+    }
+    if let Some(sentence) = waits::sentence(run, plan) {
+        let _ = writeln!(text, "where time went: {sentence}");
     }
     text += &events::stalls(run);
     text += &events::unplaced(run);

@@ -43,6 +43,7 @@ pub fn verdicts(session: &Summary) -> String {
                 None => "?  ",
             };
             let _ = writeln!(text, "  {mark} {} ({})", claim.claim, claim.reason);
+            let _ = writeln!(text, "      {}", claim.can_fail());
         }
     }
     if !session.meaning.is_empty() {
@@ -93,6 +94,7 @@ mod tests {
                 reason: "2 is less than 4".into(),
                 runs: Some(1),
                 disturbed_runs: 0,
+                control: None,
             }],
         };
         let session = Summary {

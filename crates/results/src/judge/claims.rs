@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use super::Judged;
 use super::binomial::{self, Counted};
 use crate::metrics::{self, Amount, Values};
-use crate::run_folder::Claim;
+use crate::run_folder::{Claim, Control};
 use plan::expect::{Expect, MetricRef, Predicate, Ratio, Requests, Within};
 use plan::metric::{Metric, MetricKey, Repeats, Unit};
 
@@ -28,19 +28,34 @@ pub fn judge(expect: &Expect, arm: &str, runs: &Runs<'_>) -> (Option<bool>, Vec<
     let claims: Vec<Claim> = expect
         .claims
         .iter()
-        .filter(|claim| claim.arms.is_empty() || claim.arms.iter().any(|a| a == arm))
+        .filter(|claim| claim.is_about(arm))
         .map(|claim| {
             let on = Arm { arm, runs };
-            let (holds, reason) = on
-                .predicate(&claim.holds)
-                .unwrap_or_else(|missing| (None, missing));
+            let (mut holds, mut reason) = on.verdict(&claim.holds);
             let rests_on = on.rests_on(&claim.holds);
+            let control = claim.control.as_ref().map(|control| {
+                let (holds, reason) = match runs.contains_key(control.as_str()) {
+                    true => Arm { arm: control, runs }.verdict(&claim.holds),
+                    false => (None, format!("its control, arm {control}, did not run")),
+                };
+                Control {
+                    arm: control.clone(),
+                    holds,
+                    reason,
+                    seen: None,
+                }
+            });
+            if control.as_ref().is_some_and(|c| c.holds == Some(true)) && holds == Some(true) {
+                holds = None;
+                reason += "; but it holds in its control as well";
+            }
             Claim {
                 claim: claim.claim.clone(),
                 holds,
                 reason,
                 runs: Some(number(rests_on.len())),
                 disturbed_runs: number(rests_on.iter().filter(|run| run.disturbed).count()),
+                control,
             }
         })
         .collect();
@@ -81,6 +96,12 @@ struct Arm<'a> {
 }
 
 impl<'a> Arm<'a> {
+    /// What is known of a predicate, and why.
+    fn verdict(&self, predicate: &Predicate) -> (Option<bool>, String) {
+        let known = self.predicate(predicate);
+        known.unwrap_or_else(|missing| (None, missing))
+    }
+
     fn predicate(&self, predicate: &Predicate) -> Verdict {
         match predicate {
             Predicate::Within(within) => self.within(within),

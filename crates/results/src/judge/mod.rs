@@ -6,6 +6,7 @@
 
 mod binomial;
 mod claims;
+mod controls;
 mod evictions;
 mod placements;
 mod poisson;
@@ -21,6 +22,7 @@ use plan::metric::{Metric, Use};
 use claims::Runs;
 
 pub use crate::metrics::{Amount, Values};
+pub use controls::Earlier;
 pub use evictions::{bill, evictions, who_pays};
 pub use placements::placements;
 pub use poisson::interval as count_interval;

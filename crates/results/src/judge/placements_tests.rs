@@ -15,6 +15,7 @@ fn clearer() -> ClearerPlan {
         evicts: vec!["vision".into()],
         trigger: ClearerTrigger::Unschedulable,
         deadline_secs: 45.0,
+        cordon_delay_secs: 0.0,
     }
 }
 

@@ -20,6 +20,7 @@ use plan::metric::{CATALOGUE, Metric, MetricKey, Of, Row, Use};
 use plan::{ClientLimit, Plan};
 
 use crate::run_folder::{Calls, Record, Run, RunSummary};
+use crate::waits::Cause;
 pub use value::{Amount, Values, medians};
 
 use team::Team;
@@ -169,6 +170,13 @@ fn extract(row: &Row) -> Extract {
         Metric::AdmittedCardsAtOnce => Team(|t| value::count(quota::at_once(t).1)),
         Metric::AdmissionsPerSec => Team(quota::admissions_per_sec),
         Metric::WaitedWithFreeQuotaSecs => Team(quota::waited_with_free_quota),
+        Metric::WaitedForQuotaSecs => Team(|t| team::waited(t, Cause::Quota)),
+        Metric::WaitedForKueueSecs => Team(|t| team::waited(t, Cause::Kueue)),
+        Metric::WaitedForPodSecs => Team(|t| team::waited(t, Cause::Controllers)),
+        Metric::WaitedForSchedulerSecs => Team(|t| team::waited(t, Cause::Scheduler)),
+        Metric::WaitedForHamiSecs => Team(|t| team::waited(t, Cause::Hami)),
+        Metric::WaitedForMachineSecs => Team(|t| team::waited(t, Cause::Machine)),
+        Metric::WaitedForStartSecs => Team(|t| team::waited(t, Cause::Start)),
         Metric::Evictions => Team(|t| value::count(t.summary.evictions)),
         Metric::MostEvictionsOfOneTask => Team(team::most_evictions),
         Metric::CardSecondsLost => Team(|t| Some(Amount::Is(t.bill()?.lost_card_seconds))),

@@ -6,6 +6,7 @@ use plan::metric::{Of, Phase, Stat};
 use super::{Amount, Source, value};
 use crate::count;
 use crate::run_folder::{Bill, Latency, Placement, PlacementCounts, Record, TenantSummary};
+use crate::waits::Cause;
 
 /// What the values of a team are taken from.
 pub(super) struct Team<'a> {
@@ -97,6 +98,12 @@ pub(super) fn makespan(team: &Team<'_>) -> Option<Amount> {
             .then_some(Amount::Over(team.end_secs()))
             .filter(|over| over.at_least().is_finite()),
     }
+}
+
+/// What its requests waited for one cause.
+pub(super) fn waited(team: &Team<'_>, cause: Cause) -> Option<Amount> {
+    let waits = team.summary.waits.as_ref()?;
+    Some(Amount::Is(waits.secs.get(&cause).copied().unwrap_or(0.0)))
 }
 
 pub(super) fn most_evictions(team: &Team<'_>) -> Option<Amount> {

@@ -60,7 +60,7 @@ pub use run_summary::{
 pub use series::{CallCounts, Calls, ComponentExit, ComponentRow, CsvRow, UsageRow};
 pub use soak::{RestartRow, Soak, SoakHour};
 pub use storage::{StallExit, StallLatency, StallSummary, Storage, StorageRow};
-pub use summary::{ArmSummary, Claim, FailedRun, Resumed, Spread, Summary};
+pub use summary::{ArmSummary, Claim, Control, FailedRun, Resumed, Spread, Summary};
 pub use writer::{ReopenError, RunWriter, SessionWriter, Trouble, WriteError};
 
 /// Names of the files in the folders.

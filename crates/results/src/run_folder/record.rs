@@ -67,6 +67,12 @@ pub struct Attempt {
     pub pod_uid: Option<String>,
     /// Pod created.
     pub pod_created_secs: Option<f64>,
+    /// Pod first seen refused: HAMi did not bind it, since the machine was locked for another pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_secs: Option<f64>,
+    /// Pod first seen unschedulable: kube-scheduler found no machine on which it fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unschedulable_secs: Option<f64>,
     /// Pod seen bound by the watch.
     pub bound_secs: Option<f64>,
     /// `requestReceived` of the pods/binding call in the audit log: the bind time of record.
@@ -179,6 +185,8 @@ impl Record {
                 &mut a.admitted_secs,
                 &mut a.released_secs,
                 &mut a.pod_created_secs,
+                &mut a.refused_secs,
+                &mut a.unschedulable_secs,
                 &mut a.bound_secs,
                 &mut a.bound_audit_secs,
                 &mut a.running_secs,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::waits::Waits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -166,6 +167,9 @@ pub struct TenantSummary {
     pub card_seconds: CardSeconds,
     /// Latency by class of request, then phase.
     pub latency: BTreeMap<String, BTreeMap<Phase, Latency>>,
+    /// What its requests waited for; null of a background team, and where the calls were not counted by the second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
 }
 
 /// Card-seconds by account. One card held for one second is one.

@@ -172,6 +172,10 @@ pub struct Calls {
     pub watches: CallCounts,
     /// `total` for each bound pod; empty if none was bound.
     pub per_bound_pod: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Requests in each second of the observation, watches excepted, of each component's busiest client: a component may have
+    /// several, each with the whole limit. Empty in a run of an older headroom.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_second: BTreeMap<String, Vec<u32>>,
 }
 
 /// A number in as few digits as three decimals need.

@@ -150,6 +150,51 @@ pub struct Claim {
     /// Of these, runs that were disturbed.
     #[serde(default, skip_serializing_if = "is_none")]
     pub disturbed_runs: u32,
+    /// Whether it can fail; null: it has no control, or an older headroom judged it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
+}
+
+/// What a claim's control showed: an arm with settings under which the claim must not hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Control {
+    /// Name of the arm.
+    pub arm: String,
+    /// Whether the claim holds there, which shows that it can't fail; null: not known.
+    pub holds: Option<bool>,
+    /// The metrics that this rests on, or why it is not known.
+    pub reason: String,
+    /// When the earlier session began in which this was seen, UTC, RFC 3339; null: it was seen in this one, or not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<String>,
+}
+
+impl Claim {
+    /// Whether it can fail, in words.
+    #[must_use]
+    pub fn can_fail(&self) -> String {
+        let Some(Control {
+            arm,
+            holds,
+            reason,
+            seen,
+        }) = &self.control
+        else {
+            return match self.holds {
+                Some(false) => "no control, but it can fail: it did".into(),
+                _ => "no control: not shown able to fail".into(),
+            };
+        };
+        match (holds, seen) {
+            (Some(false), None) => format!("its control, arm {arm}, fails it as due: {reason}"),
+            (Some(false), Some(seen)) => {
+                let day = seen.get(..10).unwrap_or(seen);
+                format!("its control, arm {arm}, last failed it on {day}")
+            }
+            (Some(true), _) => format!("its control, arm {arm}, does not fail it: {reason}"),
+            (None, _) => format!("not shown able to fail: {reason}"),
+        }
+    }
 }
 
 /// JSON Schema of `summary.json`, as committed in `schemas/summary.schema.json`.

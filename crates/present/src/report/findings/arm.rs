@@ -2,6 +2,7 @@
 
 use super::super::tables::data_plane;
 use crate::charts::{Material, Measured, RunMaterial, bills};
+use crate::tables::waits;
 use crate::text::{count, percent, secs, thousands, times, whole};
 use plan::metric::{Metric, MetricKey, Phase};
 use results::run_folder::Bill;
@@ -52,12 +53,20 @@ impl<'a> Arm<'a> {
             self.time(),
             self.cards(),
             self.control_plane(),
+            self.waited(),
             self.unbound(),
             self.placements(),
             self.evictions(),
             self.restarts(),
         ];
         all.into_iter().flatten().collect()
+    }
+
+    /// What its requests waited for most, in the run that is shown.
+    fn waited(&self) -> Option<String> {
+        let mut shown = self.material.shown().into_iter();
+        let run = shown.find(|run| run.summary.arm == self.name)?;
+        waits::sentence(&run.summary, &run.run.info.plan)
     }
 
     /// The team that the others are measured by: the one with most card-seconds set aside.

@@ -73,6 +73,7 @@ struct Verdict {
     claim: String,
     holds: &'static str,
     reason: String,
+    can_fail: String,
 }
 
 /// A component's API calls for each bound pod.
@@ -178,6 +179,7 @@ fn verdicts(material: &Material) -> Vec<Verdict> {
             claim: claim.claim.clone(),
             holds: holds(claim.holds),
             reason: claim.reason.clone(),
+            can_fail: claim.can_fail(),
         })
     })
     .collect()

@@ -117,9 +117,11 @@ fn write(part: &Part, text: &mut String) {
             Some(false) => "**NO**",
             None => "not judged",
         };
+        let can_fail = row.can_fail.as_deref();
+        let can_fail = can_fail.map_or(String::new(), |words| format!("; {words}"));
         let _ = writeln!(
             text,
-            "- {verdict}, {}: {} ({})",
+            "- {verdict}, {}: {} ({}){can_fail}",
             row.arm, row.claim, row.reason
         );
     }

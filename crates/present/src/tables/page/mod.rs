@@ -169,6 +169,9 @@ pub struct ClaimRow {
     /// Whether some run it rests on was disturbed.
     #[serde(default)]
     pub disturbed: bool,
+    /// Whether it can fail, in words; null: not judged at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub can_fail: Option<String>,
 }
 
 impl Page {

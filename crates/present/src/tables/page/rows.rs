@@ -4,7 +4,7 @@ use super::{ClaimRow, Input, MetricRow, Outcome};
 use crate::text::in_one_line;
 use plan::{Arm, Order, Plan};
 use results::run_folder::run_summary::cut::COMPONENT_LOST;
-use results::run_folder::{ArmSummary, Summary};
+use results::run_folder::{ArmSummary, Claim, Summary};
 
 /// Every published metric, for each arm it was published for.
 pub fn metrics(input: &Input<'_>) -> Vec<MetricRow> {
@@ -42,27 +42,22 @@ pub fn metrics(input: &Input<'_>) -> Vec<MetricRow> {
 pub fn claims(input: &Input<'_>) -> Vec<ClaimRow> {
     let mut rows = Vec::new();
     for claim in &input.experiment.expect.claims {
-        let about = |arm: &&Arm| match claim.arms.as_slice() {
-            [] => !arm.on_request,
-            named => named.contains(&arm.name),
-        };
+        let about =
+            |arm: &&Arm| claim.is_about(&arm.name) && !(claim.arms.is_empty() && arm.on_request);
         for arm in input.experiment.arms.iter().filter(about) {
             let of = summary_of(input, &arm.name);
             let judged = of.and_then(|of| of.claims.iter().find(|c| c.claim == claim.claim));
-            let (holds, reason, disturbed) = match judged {
-                Some(claim) => (claim.holds, claim.reason.clone(), claim.disturbed_runs > 0),
-                None => (
-                    None,
-                    why_not(input, arm).unwrap_or_else(|| not_comparable(input)),
-                    false,
-                ),
+            let reason = match judged {
+                Some(claim) => claim.reason.clone(),
+                None => why_not(input, arm).unwrap_or_else(|| not_comparable(input)),
             };
             rows.push(ClaimRow {
                 arm: arm.name.clone(),
                 claim: claim.claim.clone(),
-                holds,
+                holds: judged.and_then(|claim| claim.holds),
                 reason,
-                disturbed,
+                disturbed: judged.is_some_and(|claim| claim.disturbed_runs > 0),
+                can_fail: judged.map(Claim::can_fail),
             });
         }
     }
