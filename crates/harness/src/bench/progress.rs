@@ -19,6 +19,7 @@ pub struct Progress {
     // Held so that the bars stay on screen as a block.
     _screen: Option<MultiProgress>,
     next_plain: Instant,
+    began: Instant,
     /// Jobs that each team submits in all, by its place in the plan.
     totals: Vec<u32>,
     expected_secs: f64,
@@ -43,6 +44,7 @@ impl Progress {
             bars,
             _screen: screen,
             next_plain: Instant::now(),
+            began: Instant::now(),
             totals,
             expected_secs: plan::expected_secs(plan),
             voice,
@@ -51,16 +53,16 @@ impl Progress {
 
     /// Shows a snapshot. `restarts` counts the restarts of all supervised components so far.
     pub fn show(&mut self, live: &Live, restarts: u32) {
-        let left = self.expected_secs - live.at_secs;
+        let left = self.expected_secs - self.began.elapsed().as_secs_f64();
         let left = if left > 0.0 {
             format!("about {left:.0} s left")
         } else {
             format!("{:.0} s longer than expected", -left)
         };
-        let head = format!(
-            "t = {:.0} s, {left}, {restarts} restarts",
-            live.at_secs.max(0.0)
-        );
+        let at = live.at_secs.map_or("background work first".into(), |at| {
+            format!("t = {at:.0} s")
+        });
+        let head = format!("{at}, {left}, {restarts} restarts");
         match &self.bars {
             Some(bars) => {
                 bars[0].set_message(head);

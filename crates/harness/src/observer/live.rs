@@ -10,8 +10,8 @@ use results::run_folder::{Attempt, UsageRow};
 /// A snapshot of all teams.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Live {
-    /// When it was taken, seconds since the clock's zero.
-    pub at_secs: f64,
+    /// When it was taken, seconds since the clock's zero; `None` before the clock starts.
+    pub at_secs: Option<f64>,
     /// The teams, in the plan's order.
     pub tenants: Vec<LiveTenant>,
 }
@@ -63,7 +63,7 @@ pub struct LiveCards {
 }
 
 /// Takes a snapshot at `at_secs`.
-pub fn live(plan: &Plan, state: &State, at_secs: f64) -> Live {
+pub fn live(plan: &Plan, state: &State, at_secs: Option<f64>) -> Live {
     let tenants = plan.tenants.iter();
     Live {
         at_secs,

@@ -172,8 +172,9 @@ impl Observer {
 
     /// A snapshot for the progress display.
     pub fn live(&self) -> Live {
-        let at = self.shared.clock.now_secs();
-        live::live(&self.shared.plan, &self.shared.inner().state, at)
+        let inner = self.shared.inner();
+        let at = inner.started.then(|| self.shared.clock.now_secs());
+        live::live(&self.shared.plan, &inner.state, at)
     }
 
     /// Waits until every announced Job of a team's round is done, failed or refused. Returns when the last one was seen to

@@ -93,7 +93,7 @@ fn second(shared: &Shared, pids: &Pids, late: bool) {
         return;
     }
     let secs = shared.clock.now_secs();
-    let snapshot = live::live(&shared.plan, &inner.state, secs);
+    let snapshot = live::live(&shared.plan, &inner.state, Some(secs));
     inner.harness.late_ticks += u32::from(late);
     let own = process::own_usage();
     if let Some(own) = own {
