@@ -6,6 +6,7 @@ use super::hints::loaded;
 use super::order::shape_overrides;
 use super::setting::{self, Setting};
 use super::{Exit, Place, signals};
+use ::results::run_folder::place::stamp;
 use harness::bench::run::{USER_AGENT, bring_up};
 use harness::cluster;
 use harness::tenants;
@@ -34,14 +35,19 @@ async fn brought_up(place: &Place, args: UpArgs) -> anyhow::Result<Exit> {
             experiment.name
         );
     };
-    let host = setting::host(place, &args.shape, &experiment);
+    let host = setting::host(place, &args.shape, &experiment)?;
     let setting = Setting::new(&host, &experiment)?;
     let cache = setting.place.open()?;
     let hami = setting.find_hami(&cache).await?;
     let bench = prepare(&setting.place, &cache, &hami).await?;
-    // Not in the cluster's own folder, which `down` removes: the log says why a component died.
+    // Not in the cluster's own folder, which `down` removes: the log says why a component died. Those of clusters that are up
+    // stay.
     let logs = cache.folder().join("up-logs");
-    let _ = std::fs::remove_dir_all(&logs);
+    if cluster::list(&bench.state_root)?.is_empty() {
+        let _ = std::fs::remove_dir_all(&logs);
+    }
+    let now = stamp(jiff::Timestamp::now());
+    let logs = logs.join(format!("{now}-{}", std::process::id()));
     let cluster = bring_up(&bench, plan, &logs, "", signals::stop()).await?;
     let client = cluster.client(USER_AGENT).await?;
     tenants::apply(&client, &tenants::objects(plan)).await?;

@@ -2,7 +2,7 @@
 
 use host::{errln, out, outln};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 
@@ -13,7 +13,6 @@ use super::setting::Setting;
 use super::{Exit, Interrupted, Place, bench, signals};
 use ::compare::baseline::{NIGHTLY, Nights, nights_so_far, with_nights};
 use ::compare::metrics::Declared;
-use ::compare::{CompareError, Comparison};
 use ::results::run_folder::place::{self, RUNS, stamp};
 use harness::bench::session;
 use host::terminal::{clean, in_one};
@@ -89,8 +88,9 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
         }
         let nights = Nights(args.nights);
         let found = with_nights(runs, &ended.dir, nights, &declared, &args.across);
-        course.take(&order.experiment, ended.dir, found, &out);
+        course.night.take(&order.experiment, ended.dir, found);
     }
+    course.judge(&out);
     if course.night.sessions.is_empty() {
         // Nothing came of it; a folder that holds something stays.
         let _ = fs::remove_dir(&out);
@@ -101,18 +101,12 @@ pub async fn nightly(place: &Place, args: NightlyArgs) -> anyhow::Result<Exit> {
 }
 
 impl Course {
-    /// Adds a session and its comparison. A file that cannot be written does not end the night: what is still to
-    /// run is worth more than it.
-    fn take(
-        &mut self,
-        experiment: &str,
-        session: PathBuf,
-        found: Result<(Vec<PathBuf>, Comparison), CompareError>,
-        out: &Path,
-    ) {
-        let (text, written) = self.night.take(experiment, session, found, out);
-        out!("{text}");
-        self.note(written);
+    /// Judges all comparisons of the night together, prints and writes them. A file that cannot be written does not end it.
+    fn judge(&mut self, out: &Path) {
+        for (text, written) in self.night.judge(out) {
+            out!("{text}");
+            self.note(written);
+        }
     }
 
     /// Writes the report on the night.

@@ -42,7 +42,7 @@ pub fn order(name: &str, place: &Place, args: &BenchArgs) -> anyhow::Result<(Ord
         // A session an experiment: each has a folder of its own under the one that was named.
         _ => out.join(&experiment.name),
     });
-    let mut host = setting::host(place, &args.shape, &experiment);
+    let mut host = setting::host(place, &args.shape, &experiment)?;
     host.out = out.or(host.out);
     let there = |out: &PathBuf| out.join(files::SUMMARY).is_file();
     let resume = args.resume.is_some() && host.out.as_ref().is_some_and(there);

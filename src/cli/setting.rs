@@ -72,7 +72,17 @@ pub async fn find_hami(
 }
 
 /// The host settings: those of the command line, and where it has none, those of the experiment file.
-pub fn host(place: &Place, shape: &ShapeArgs, experiment: &Experiment) -> Host {
+///
+/// # Errors
+/// The file names a program or a folder, and `--trust-host` is not given.
+pub fn host(place: &Place, shape: &ShapeArgs, experiment: &Experiment) -> anyhow::Result<Host> {
+    let named = experiment.host.reaches();
+    if let Some((field, value)) = named.first().filter(|_| !shape.trust_host) {
+        let problem = format!(
+            "names {value}, and an experiment file may be someone else's: give it as an option, or take what the file says with --trust-host"
+        );
+        return Err(experiment.wrong(field, problem)).or_usage();
+    }
     let options = Host {
         hami: shape.hami.clone(),
         registry: shape.registry.clone(),
@@ -80,7 +90,7 @@ pub fn host(place: &Place, shape: &ShapeArgs, experiment: &Experiment) -> Host {
         components: place.components.clone(),
         ..Host::default()
     };
-    options.or(&experiment.host)
+    Ok(options.or(&experiment.host))
 }
 
 fn parsed<T: Default + FromStr<Err = image::ImageError>>(

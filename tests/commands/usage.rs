@@ -192,18 +192,40 @@ fn programs_and_folders_that_cannot_be_used_are_refused() {
 fn an_experiment_files_host_settings_are_used_and_refused_like_options() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
-    let refuse = |host: &str, parts: &[&str]| {
+    let write = |host: &str| {
         let file = format!(
             "name: own\ntitle: t\nhost: {host}\nobserve_secs: 1\ntenants:\n  a: {{ workload: [burst: {{ requests: [{{ count: 1, request: tenth }}] }}] }}\n"
         );
         std::fs::write(dir.join("own.yaml"), file).unwrap();
-        refused(dir, &["bench", "./own.yaml"], parts);
+    };
+    let refuse = |host: &str, parts: &[&str]| {
+        write(host);
+        refused(dir, &["bench", "./own.yaml", "--trust-host"], parts);
     };
     refuse("{ hami: ./nothing }", &["nothing", "no such file"]);
     refuse("{ components: nothing }", &["nothing"]);
     refuse("{ hami: 'image:' }", &["own.yaml:3", "host.hami"]);
     refuse("{ registry: 'a b' }", &["own.yaml:3", "host.registry"]);
     refuse("{ hamy: auto }", &["own.yaml:3", "host.hamy", "hami"]);
+    // The file may be someone else's: without that option it decides neither what runs nor where it is written.
+    for (host, named) in [
+        ("{ hami: ./evil }", "./evil"),
+        ("{ hami: 'image:v1' }", "image:v1"),
+        ("{ registry: evil.example }", "evil.example"),
+        ("{ components: evil }", "evil"),
+        ("{ cache: /tmp/evil }", "/tmp/evil"),
+        ("{ out: evil }", "evil"),
+    ] {
+        write(host);
+        for command in ["bench", "up"] {
+            refused(
+                dir,
+                &[command, "./own.yaml"],
+                &["own.yaml:3", named, "--trust-host"],
+            );
+        }
+    }
+    assert!(!dir.join("evil").exists());
 }
 
 #[test]

@@ -280,7 +280,11 @@ impl<A: Api> Controller<A> {
                     self.log.write(now, Some(tag), event);
                     self.spawn(choice.node, state, false);
                 }
-                None => self.say_no_candidate(&request),
+                None => {
+                    if let Some(why) = decide::why_none(&world, &request, &self.args, now, &taken) {
+                        self.say_no_candidate(&request, why);
+                    }
+                }
             }
         }
     }
@@ -304,12 +308,13 @@ impl<A: Api> Controller<A> {
         self.running.values().any(is_for) || elsewhere()
     }
 
-    fn say_no_candidate(&mut self, request: &Request) {
+    fn say_no_candidate(&mut self, request: &Request, why: String) {
         if self.hopeless.insert(request.target.uid.clone()) {
             let event = Event::NoCandidate {
                 namespace: request.target.namespace.clone(),
                 request: request.target.name.clone(),
                 request_uid: request.target.uid.clone(),
+                why,
             };
             self.log.write(self.api.now(), None, event);
         }

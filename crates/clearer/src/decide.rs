@@ -151,7 +151,7 @@ pub fn choose(
         if taken.contains(&node.name_any()) || !is_candidate(machine, request, args, now) {
             continue;
         }
-        let Some(victims) = victims(world, machine, request, args, now) else {
+        let Ok(victims) = victims(world, machine, request, args, now) else {
             continue;
         };
         if victims.is_empty() {
@@ -172,6 +172,53 @@ pub fn choose(
         return None;
     }
     best
+}
+
+/// Why there is no candidate, in words; `None` if there is one, or a free machine, so that none is needed.
+pub fn why_none(
+    world: &World,
+    request: &Request,
+    args: &Args,
+    now: Timestamp,
+    taken: &HashSet<String>,
+) -> Option<String> {
+    let (mut all, mut held, mut teams) = (0_u32, 0_u32, BTreeSet::new());
+    for machine in &world.nodes {
+        let node = &machine.node;
+        if !args.scope.matches(node.labels()) || machine.cards.count != request.cards {
+            continue;
+        }
+        all += 1;
+        if taken.contains(&node.name_any()) || !is_candidate(machine, request, args, now) {
+            continue;
+        }
+        match victims(world, machine, request, args, now) {
+            Ok(_) => return None,
+            Err(team) => {
+                held += 1;
+                teams.insert(team);
+            }
+        }
+    }
+    let teams: Vec<String> = teams.into_iter().collect();
+    let mut why = Vec::new();
+    if held > 0 {
+        let teams = teams.join(", ");
+        why.push(format!(
+            "{held} of {all} machines hold tasks that may not be evicted, of {teams}"
+        ));
+    }
+    if all > held {
+        let rest = all - held;
+        why.push(format!(
+            "{rest} are closed, do not fit, are being cleared or were cleared in vain lately"
+        ));
+    }
+    Some(if why.is_empty() {
+        "no machine in scope has as many cards as it asks for".to_owned()
+    } else {
+        why.join("; ")
+    })
 }
 
 /// Less work lost, then fewer victims, then the name: the same snapshot always gives the same choice.
@@ -199,14 +246,14 @@ fn is_candidate(machine: &Machine, request: &Request, args: &Args, now: Timestam
         && machine.cards.count == request.cards
 }
 
-/// The tasks on a node, or `None` if one of them may not be evicted for this request.
+/// The tasks on a node, or the team of one that may not be evicted for this request.
 fn victims(
     world: &World,
     machine: &Machine,
     request: &Request,
     args: &Args,
     now: Timestamp,
-) -> Option<Vec<Victim>> {
+) -> Result<Vec<Victim>, String> {
     let name = machine.node.name_any();
     let here = world.pods.iter().filter(|p| {
         facts::bound_to(p) == Some(&name) && facts::holds_cards(p, &args.card_resource)
@@ -215,6 +262,7 @@ fn victims(
         let victim = victim(world, pod, machine.cards.memory_mib, args, now);
         let may = may_evict(world, pod, args) && victim.priority <= request.priority;
         may.then_some(victim)
+            .ok_or_else(|| pod.namespace().unwrap_or_default())
     })
     .collect()
 }

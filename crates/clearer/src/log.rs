@@ -52,6 +52,9 @@ pub enum Event {
         request: String,
         /// Its UID.
         request_uid: String,
+        /// Why none may be.
+        #[serde(default)]
+        why: String,
     },
     /// A node was chosen. Nothing has been changed yet.
     Chosen {

@@ -6,6 +6,7 @@
 //! - [`metrics`]: which metrics can fail a comparison, declared beforehand in `manifests/metrics.yaml`
 //! - [`side`]: the runs of a side, with their metrics
 //! - [`alike`]: what makes two runs different before anything is measured
+//! - [`nights`]: nights as the unit, and what is tested where
 //! - [`rank`]: the exact permutation test over runs and the interval it gives
 //! - [`thresholds`]: one metric: how much, how likely by chance
 //! - [`verdict`]: the declared metrics together (Holm's correction)
@@ -16,6 +17,7 @@ pub mod alike;
 pub mod baseline;
 pub mod metrics;
 mod metrics_file;
+pub mod nights;
 pub mod power;
 mod power_types;
 pub mod rank;
@@ -31,7 +33,7 @@ use alike::{Difference, Topic};
 use metrics::{Declared, MetricsError};
 use results::run_folder::ReadError;
 use side::{OneRun, Side, Which};
-pub use verdict::{ArmRows, Interval, Row, Verdict};
+pub use verdict::{ArmRows, Family, Interval, Row, Verdict};
 
 /// Version of the schema of a comparison's JSON.
 pub const SCHEMA: u32 = 2;
@@ -119,6 +121,9 @@ pub struct Comparison {
     pub new: SideFacts,
     /// Share of comparisons without a difference that may be called a regression, over all declared metrics together.
     pub alpha: f64,
+    /// What was tested together; null in a comparison of an older headroom.
+    #[serde(default)]
+    pub family: Option<Family>,
     /// What was found.
     pub outcome: Outcome,
     /// Each arm that ran on both sides.
@@ -235,7 +240,8 @@ pub fn sides(
     if blind {
         notes.push("disturbed runs were taken too: metrics without a verdict".to_owned());
     }
-    let outcome = verdict::judge(&mut arms, declared.alpha, blind);
+    let family = verdict::judge(&mut arms, declared.alpha, blind);
+    let outcome = verdict::outcome(&arms);
     Ok(Comparison {
         schema: SCHEMA,
         headroom: env!("CARGO_PKG_VERSION").to_owned(),
@@ -244,10 +250,30 @@ pub fn sides(
         base: base.facts(),
         new: new.facts(),
         alpha: declared.alpha,
+        family: Some(family),
         outcome,
         arms,
         notes,
     })
+}
+
+/// Judges the comparisons of one night again, all together: its alpha is shared over the metrics of all its experiments.
+pub fn together(comparisons: &mut [Comparison]) {
+    let Some(alpha) = comparisons.first().map(|of| of.alpha) else {
+        return;
+    };
+    let blind = comparisons
+        .iter()
+        .any(|of| of.base.disturbed + of.new.disturbed > 0);
+    let family = verdict::judge(
+        comparisons.iter_mut().flat_map(|of| &mut of.arms),
+        alpha,
+        blind,
+    );
+    for of in comparisons {
+        of.outcome = verdict::outcome(&of.arms);
+        of.family = Some(family.clone());
+    }
 }
 
 fn named_once<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<(), CompareError> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use host::text_file;
 use plan::Hint;
-use plan::metric::{Better, MetricKey, Use};
+use plan::metric::{Better, MetricKey, Unit, Use};
 
 use super::metrics_file;
 
@@ -50,6 +50,8 @@ pub struct DeclaredMetric {
     pub threshold_percent: Option<f64>,
     /// Change that is allowed, in the metric's own unit. With both, only what exceeds both counts.
     pub threshold: Option<f64>,
+    /// Whether it counts events that should not happen. All such metrics of a night are tested together.
+    pub rare: bool,
     /// Arms that it counts in; empty: all.
     pub arms: Vec<String>,
 }
@@ -99,8 +101,8 @@ impl Declared {
             for (i, metric) in metrics.iter().enumerate() {
                 let of = format!("{experiment}: {}", metric.metric);
                 let thresholds = [metric.threshold_percent, metric.threshold];
-                if thresholds.iter().all(Option::is_none) {
-                    let needs = "threshold_percent, threshold, or both";
+                if thresholds.iter().all(Option::is_none) != metric.rare {
+                    let needs = "threshold_percent, threshold, or both; or rare: true and neither";
                     return Err(wrong(format!("{of} needs {needs}")));
                 }
                 if !thresholds
@@ -112,6 +114,13 @@ impl Declared {
                 }
                 if metric.better == Better::Neither {
                     return Err(wrong(format!("{of}: better is lower, higher or same")));
+                }
+                if metric.rare
+                    && (metric.better != Better::Lower || metric.metric.row().unit != Unit::Count)
+                {
+                    return Err(wrong(format!(
+                        "{of}: rare events are counts, and lower is better"
+                    )));
                 }
                 if metric.metric.row().used < Use::Compare {
                     return Err(wrong(format!("{of} is shown, and not compared")));

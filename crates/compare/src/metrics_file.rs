@@ -32,6 +32,8 @@ struct WrittenMetric {
     threshold: Option<Spanned<f64>>,
     limit: Option<Spanned<f64>>,
     #[serde(default)]
+    rare: bool,
+    #[serde(default)]
     arms: Vec<String>,
 }
 
@@ -88,6 +90,7 @@ impl Words {
             better: written.better,
             threshold_percent: percent.map(|p| p.value),
             threshold: threshold.map(|t| t.value),
+            rare: written.rare,
             arms: written.arms,
         })
     }

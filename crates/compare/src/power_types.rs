@@ -50,13 +50,19 @@ pub struct Noise {
 /// Simulated comparisons of so many runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
+    /// Nights of the baseline.
+    pub nights: usize,
     /// Runs of the baseline.
     pub base_runs: usize,
     /// New runs.
     pub new_runs: usize,
     /// Share of comparisons of like runs that call any metric a regression.
     pub false_alarms: f64,
-    /// The same if every metric has become worse by exactly what is allowed, the worst case.
+    /// Share of them in which the rare events alarm.
+    pub false_alarms_of_rare: f64,
+    /// Share of new runs with a rare event, where no earlier run had one; then the share of comparisons that find it.
+    pub rare_found: Vec<(f64, f64)>,
+    /// The same as `false_alarms` if every metric has become worse by exactly what is allowed, the worst case.
     pub false_alarms_at_threshold: f64,
     /// How often a change of one metric alone is found.
     pub detection: Vec<Detection>,

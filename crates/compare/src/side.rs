@@ -40,6 +40,8 @@ pub struct OneRun {
     pub place: String,
     /// When it began, to the nanosecond.
     pub started: String,
+    /// Its session among those of the side, from 0: its night.
+    pub night: usize,
     /// Whether host or harness failed in it.
     pub disturbed: bool,
     /// Its metrics.
@@ -101,8 +103,8 @@ impl Side {
             loaded.push((path, Session::load(path)?));
         }
         loaded.sort_by(|a, b| a.1.summary.started.cmp(&b.1.summary.started));
-        for (path, session) in &loaded {
-            side.add(path, session, disturbed);
+        for (night, (path, session)) in loaded.iter().enumerate() {
+            side.add(night, path, session, disturbed);
         }
         if side.runs.is_empty() {
             let why = match side.notes.first() {
@@ -126,7 +128,7 @@ impl Side {
         Ok(side)
     }
 
-    fn add(&mut self, path: &Path, session: &Session, disturbed: bool) {
+    fn add(&mut self, night: usize, path: &Path, session: &Session, disturbed: bool) {
         let name = name(path);
         let summary = &session.summary;
         if self.facts.started.is_empty() {
@@ -157,6 +159,7 @@ impl Side {
                         arm: run.arm.clone(),
                         started: read.info.started.clone(),
                         place: of,
+                        night,
                         disturbed: !run.disturbed.is_empty(),
                         metrics: metrics::values(&Source::of(run, &read), Use::Compare),
                         facts: alike::facts(&read.info),
@@ -192,11 +195,10 @@ impl Side {
         arms
     }
 
-    /// The metrics of an arm's runs.
+    /// The runs of an arm.
     #[must_use]
-    pub fn of_arm(&self, arm: &str) -> Vec<&Values> {
-        let own = self.runs.iter().filter(|r| r.arm == arm);
-        own.map(|r| &r.metrics).collect()
+    pub fn of_arm(&self, arm: &str) -> Vec<&OneRun> {
+        self.runs.iter().filter(|r| r.arm == arm).collect()
     }
 
     /// The first run of an arm.

@@ -1,7 +1,8 @@
 //! One metric: by how much it changed, whether that is beyond its thresholds, and how likely by chance.
 
 use super::metrics::DeclaredMetric;
-use super::rank::{self, Shift, p_larger};
+use super::nights::Sides;
+use super::rank::{self, Shift};
 use plan::metric::Better;
 use results::metrics::Amount;
 
@@ -68,11 +69,11 @@ impl Thresholds {
         }
     }
 
-    /// One-sided p-value of `new` being worse than `base` by more than is allowed.
+    /// One-sided p-value of the new side being worse than the baseline by more than is allowed.
     #[must_use]
-    pub fn p_worse(&self, base: &[Amount], new: &[Amount]) -> f64 {
-        let up = || self.p_beyond(base, new, true);
-        let down = || self.p_beyond(base, new, false);
+    pub fn p_worse(&self, sides: &Sides) -> f64 {
+        let up = || self.p_beyond(sides, true);
+        let down = || self.p_beyond(sides, false);
         match self.better {
             Better::Lower => up(),
             Better::Higher => down(),
@@ -80,12 +81,13 @@ impl Thresholds {
         }
     }
 
-    /// One-sided p-value of `new` being better than `base` by more than the same thresholds; 1 where nothing is better.
+    /// One-sided p-value of the new side being better than the baseline by more than the same thresholds; 1 where nothing is
+    /// better.
     #[must_use]
-    pub fn p_better(&self, base: &[Amount], new: &[Amount]) -> f64 {
+    pub fn p_better(&self, sides: &Sides) -> f64 {
         match self.better {
-            Better::Lower => self.p_beyond(base, new, false),
-            Better::Higher => self.p_beyond(base, new, true),
+            Better::Lower => self.p_beyond(sides, false),
+            Better::Higher => self.p_beyond(sides, true),
             Better::Same | Better::Neither => 1.0,
         }
     }
@@ -101,16 +103,10 @@ impl Thresholds {
         (rank::smallest_p(base, new) * sides).min(1.0)
     }
 
-    /// The p-value of `new` lying above (`up`) or below `base` by more than both thresholds: the larger of the two.
-    fn p_beyond(&self, base: &[Amount], new: &[Amount], up: bool) -> f64 {
-        let p = self.shifts(up).into_iter().flatten().map(|shift| {
-            let moved: Vec<Amount> = base.iter().map(|b| shift.of(*b)).collect();
-            if up {
-                p_larger(&moved, new)
-            } else {
-                p_larger(new, &moved)
-            }
-        });
+    /// The p-value of the new side lying above (`up`) or below the baseline by more than both thresholds: the larger of the two.
+    fn p_beyond(&self, sides: &Sides, up: bool) -> f64 {
+        let shifts = self.shifts(up).into_iter().flatten();
+        let p = shifts.map(|shift| sides.p(shift, up));
         p.fold(0.0, f64::max)
     }
 

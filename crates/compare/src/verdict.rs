@@ -3,20 +3,28 @@
 //! The hypothesis that a metric must reject is not "no change" but "no change beyond the threshold": the baseline is moved by
 //! the threshold first. So a change that is certain and small is no regression, and neither is one that is large and may be
 //! chance. With both a relative and an absolute threshold, both hypotheses must be rejected. Holm's step-down correction (1979)
-//! keeps the chance of any false alarm, over all metrics and arms, at alpha or below, however the metrics depend on each other.
+//! keeps the chance of any false alarm, over all metrics and arms, at its level or below, however the metrics depend on each other.
+//!
+//! Events that should not happen are too rare for that: one test counts them all ([`RARE`] of alpha), and Holm's family has the
+//! rest.
 
 use serde::{Deserialize, Serialize};
 
 use super::Outcome;
 use super::metrics::DeclaredMetric;
-use super::rank::{interval, smallest_p};
+use super::nights::{Events, Known, Sides, Test, p_more_events};
+use super::rank::{Ends, interval, smallest_p};
+use super::side::OneRun;
 use super::thresholds::{Change, Thresholds};
 use plan::metric::{Better, MetricKey};
-use results::metrics::{Amount, Values};
+use results::metrics::Amount;
 use results::run_folder::Percentile;
 
 /// One-sided level of each end of the interval of a metric that is not declared: 95 % in all, for that metric alone.
 const INFORMATION: f64 = 0.025;
+
+/// Share of alpha for the rare events, where any are declared.
+pub(crate) const RARE: f64 = 0.4;
 
 /// An arm's metrics on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +59,18 @@ pub struct Row {
     pub base: Vec<Percentile>,
     /// Each new run's value.
     pub new: Vec<Percentile>,
+    /// The night of each run of the baseline, from 0; empty in a comparison of an older headroom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub base_nights: Vec<usize>,
+    /// The night of each new run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub new_nights: Vec<usize>,
+    /// Whether it counts events that should not happen.
+    #[serde(default)]
+    pub rare: bool,
+    /// The test that it went through.
+    #[serde(default)]
+    pub test: Test,
     /// Median of the baseline; of an even number the lower of the two in the middle.
     pub base_median: Percentile,
     /// Median of the new runs.
@@ -106,9 +126,10 @@ pub enum Verdict {
 
 /// Puts an arm's metrics together. Declared rows get their p-values; [`judge`] gives the verdicts.
 #[must_use]
-pub fn rows(arm: &str, base: &[&Values], new: &[&Values], metrics: &[DeclaredMetric]) -> ArmRows {
+pub fn rows(arm: &str, base: &[&OneRun], new: &[&OneRun], metrics: &[DeclaredMetric]) -> ArmRows {
     let own: Vec<&DeclaredMetric> = metrics.iter().filter(|m| m.counts_in(arm)).collect();
-    let mut names: Vec<&MetricKey> = base.iter().chain(new).flat_map(|f| f.keys()).collect();
+    let runs = base.iter().chain(new);
+    let mut names: Vec<&MetricKey> = runs.flat_map(|run| run.metrics.keys()).collect();
     names.sort();
     names.dedup();
     names.retain(|name| own.iter().all(|m| m.metric != **name));
@@ -129,13 +150,17 @@ pub fn rows(arm: &str, base: &[&Values], new: &[&Values], metrics: &[DeclaredMet
 
 fn row(
     metric: &MetricKey,
-    base: &[&Values],
-    new: &[&Values],
+    base: &[&OneRun],
+    new: &[&OneRun],
     declared: Option<&DeclaredMetric>,
 ) -> Row {
-    let all = |runs: &[&Values]| -> Vec<Option<Amount>> {
-        runs.iter().map(|f| f.get(metric).copied()).collect()
+    let all = |runs: &[&OneRun]| -> Vec<Option<Amount>> {
+        runs.iter()
+            .map(|run| run.metrics.get(metric).copied())
+            .collect()
     };
+    let nights = |runs: &[&OneRun]| runs.iter().map(|run| run.night).collect();
+    let (base_nights, new_nights) = (nights(base), nights(new));
     let (base_all, new_all) = (all(base), all(new));
     let known = |all: &[Option<Amount>]| -> Vec<Amount> { all.iter().flatten().copied().collect() };
     let (base, new) = (known(&base_all), known(&new_all));
@@ -156,6 +181,10 @@ fn row(
         new_median: change.new.map_or(Percentile::TooFew, Into::into),
         base: written(base_all),
         new: written(new_all),
+        base_nights,
+        new_nights,
+        rare: declared.is_some_and(|m| m.rare),
+        test: Test::Runs,
         change: change.relative,
         difference: change.difference,
         at_least: matches!(change.new, Some(Amount::Over(_))),
@@ -165,32 +194,43 @@ fn row(
             relative,
             level: INFORMATION,
         },
-        p: declared.map(|m| Thresholds::of(m).p_worse(&base, &new)),
+        p: None,
         p_corrected: None,
         verdict: None,
     };
-    row.bound(&base, &new);
+    if !base.is_empty() && !new.is_empty() {
+        row.bound(interval(&base, &new, relative, INFORMATION));
+    }
     row
 }
 
 impl Row {
-    /// Takes its interval at the level that stands in it.
-    fn bound(&mut self, base: &[Amount], new: &[Amount]) {
-        if base.is_empty() || new.is_empty() {
-            return;
-        }
-        let Interval {
-            relative, level, ..
-        } = self.interval;
-        let (low, high) = interval(base, new, relative, level);
+    /// Takes the ends of its interval.
+    fn bound(&mut self, (low, high): Ends) {
+        let relative = self.interval.relative;
         let end = |end: Option<f64>| end.map(|v| if relative { v - 1.0 } else { v });
         self.interval.low = end(low);
         self.interval.high = end(high);
     }
 
-    /// The values of a side that are known.
-    fn known(side: &[Percentile]) -> Vec<Amount> {
-        side.iter().filter_map(|p| Amount::of(*p)).collect()
+    /// The values of a side that are known, each with its night; without nights all are of one.
+    fn known(side: &[Percentile], nights: &[usize]) -> Known {
+        let nights = nights.iter().copied().chain(std::iter::repeat(0));
+        let known = side.iter().zip(nights);
+        let known = known.filter_map(|(p, night)| Some((Amount::of(*p)?, night)));
+        let (runs, nights) = known.unzip();
+        Known { runs, nights }
+    }
+
+    /// Events of both sides.
+    pub(crate) fn events(base: &Known, new: &Known) -> Events {
+        let sum = |of: &Known| of.runs.iter().map(|a| a.at_least()).sum();
+        Events {
+            base: sum(base),
+            base_runs: base.runs.len(),
+            new: sum(new),
+            new_runs: new.runs.len(),
+        }
     }
 
     /// What it is allowed; `None` for information only.
@@ -219,45 +259,123 @@ pub fn holm(p: &[f64], alpha: f64) -> Vec<(f64, f64)> {
     corrected
 }
 
+/// What came of testing rows together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Family {
+    /// Metrics that Holm's correction counts.
+    pub metrics: usize,
+    /// Level of all of them together.
+    pub alpha: f64,
+    /// The rare events; null where none are declared.
+    pub rare: Option<Rare>,
+}
+
+/// What came of the rare events of a night.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rare {
+    /// Events in the new runs, of all kinds.
+    pub new: f64,
+    /// Events in the baseline.
+    pub base: f64,
+    /// One-sided p-value of their being more frequent in the new runs.
+    pub p: f64,
+    /// Level of the test.
+    pub alpha: f64,
+}
+
 /// A declared row with its known values.
 struct Tested<'a> {
     row: &'a mut Row,
     thresholds: Thresholds,
-    base: Vec<Amount>,
-    new: Vec<Amount>,
+    base: Known,
+    new: Known,
 }
 
 /// Gives each declared row its verdict, with `alpha` shared over all of them; `blind`: no verdict, whatever they say.
-pub fn judge(arms: &mut [ArmRows], alpha: f64, blind: bool) -> Outcome {
-    let mut tested: Vec<Tested> = Vec::new();
-    for row in arms.iter_mut().flat_map(|arm| &mut arm.declared) {
-        let (base, new) = (Row::known(&row.base), Row::known(&row.new));
+pub fn judge<'a>(
+    arms: impl IntoIterator<Item = &'a mut ArmRows>,
+    alpha: f64,
+    blind: bool,
+) -> Family {
+    let (mut tested, mut rare): (Vec<Tested>, Vec<Tested>) = (Vec::new(), Vec::new());
+    for row in arms.into_iter().flat_map(|arm| &mut arm.declared) {
+        let base = Row::known(&row.base, &row.base_nights);
+        let new = Row::known(&row.new, &row.new_nights);
         match row.thresholds() {
-            Some(thresholds) if !base.is_empty() && !new.is_empty() => tested.push(Tested {
-                row,
-                thresholds,
-                base,
-                new,
-            }),
+            Some(thresholds) if !base.runs.is_empty() && !new.runs.is_empty() => {
+                let family = if row.rare { &mut rare } else { &mut tested };
+                family.push(Tested {
+                    row,
+                    thresholds,
+                    base,
+                    new,
+                });
+            }
             _ => {
                 row.p = None;
                 row.verdict = Some(Verdict::NotMeasured);
             }
         }
     }
-    let family = number(tested.len());
-    let worse: Vec<f64> = tested.iter().map(|t| t.row.p.unwrap_or(1.0)).collect();
-    // Whether something became better is a question of its own, with an alpha of its own; no exit code hangs on it.
-    let better = tested
+    let for_rare = if rare.is_empty() { 0.0 } else { RARE };
+    let family = Family {
+        metrics: tested.len(),
+        alpha: alpha * (1.0 - for_rare),
+        rare: judge_rare(&mut rare, alpha * for_rare, blind),
+    };
+    judge_family(&mut tested, family.alpha, blind);
+    family
+}
+
+/// The rare events, all together: a night has them, and those kinds are to blame that became more frequent.
+fn judge_rare(tested: &mut [Tested<'_>], alpha: f64, blind: bool) -> Option<Rare> {
+    let kinds: Vec<Events> = tested
         .iter()
-        .map(|t| t.thresholds.p_better(&t.base, &t.new));
-    let better = holm(&better.collect::<Vec<_>>(), alpha);
-    for ((t, worse), better) in tested.iter_mut().zip(holm(&worse, alpha)).zip(better) {
-        let least = t.thresholds.smallest_p(t.base.len(), t.new.len()) * family;
-        let change = Change::of(&t.base, &t.new);
+        .map(|t| Row::events(&t.base, &t.new))
+        .collect();
+    let p = p_more_events(&kinds);
+    for (t, kind) in tested.iter_mut().zip(&kinds) {
+        let rate = |events: f64, runs: usize| events / number(runs);
+        let more = rate(kind.new, kind.new_runs) > rate(kind.base, kind.base_runs);
+        t.row.test = Test::Pooled;
+        (t.row.p, t.row.p_corrected) = (Some(p), Some(p));
+        t.row.verdict = Some(match (blind, p <= alpha && more) {
+            (true, _) => Verdict::NoVerdict,
+            (false, true) => Verdict::Regression,
+            (false, false) if more => Verdict::Unclear,
+            (false, false) => Verdict::Within,
+        });
+    }
+    (!kinds.is_empty()).then(|| Rare {
+        new: kinds.iter().map(|kind| kind.new).sum(),
+        base: kinds.iter().map(|kind| kind.base).sum(),
+        p,
+        alpha,
+    })
+}
+
+fn judge_family(tested: &mut [Tested<'_>], alpha: f64, blind: bool) {
+    let family = number(tested.len());
+    let sides: Vec<Sides> = tested
+        .iter()
+        .map(|t| Sides::of(&t.base, &t.new, &t.thresholds, alpha / family))
+        .collect();
+    let p = |of: fn(&Thresholds, &Sides) -> f64| -> Vec<f64> {
+        let each = tested.iter().zip(&sides);
+        each.map(|(t, sides)| of(&t.thresholds, sides)).collect()
+    };
+    // Whether something became better is a question of its own, with an alpha of its own; no exit code hangs on it.
+    let (worse, better) = (p(Thresholds::p_worse), p(Thresholds::p_better));
+    let holms = holm(&worse, alpha).into_iter().zip(holm(&better, alpha));
+    for (((t, sides), p), (worse, better)) in tested.iter_mut().zip(&sides).zip(worse).zip(holms) {
+        let least = sides.smallest_p(&t.thresholds) * family;
+        let change = Change::of(&sides.base, &sides.new);
+        t.row.test = sides.test;
+        t.row.p = Some(p);
         t.row.p_corrected = Some(worse.0);
         t.row.interval.level = worse.1;
-        t.row.bound(&t.base, &t.new);
+        t.row
+            .bound(sides.interval(t.row.interval.relative, worse.1));
         t.row.verdict = Some(if blind {
             Verdict::NoVerdict
         } else if worse.0 <= alpha && t.thresholds.worse(&change) {
@@ -272,10 +390,25 @@ pub fn judge(arms: &mut [ArmRows], alpha: f64, blind: bool) -> Outcome {
             Verdict::Within
         });
     }
-    let mut verdicts = tested.iter().filter_map(|t| t.row.verdict);
-    if verdicts.clone().any(|v| v == Verdict::Regression) {
-        Outcome::Regression
-    } else if verdicts.any(|v| !matches!(v, Verdict::TooFewRuns | Verdict::NoVerdict)) {
+}
+
+/// What the rows of a comparison say together.
+#[must_use]
+pub fn outcome(arms: &[ArmRows]) -> Outcome {
+    let rows = || arms.iter().flat_map(|arm| &arm.declared);
+    if rows().any(|row| row.verdict == Some(Verdict::Regression)) {
+        return Outcome::Regression;
+    }
+    // That no rare event came says little; it counts only where nothing else was to be tested.
+    let others = rows().any(|row| !row.rare);
+    let counted = rows().filter(|row| !(row.rare && others));
+    let none = [
+        Verdict::TooFewRuns,
+        Verdict::NoVerdict,
+        Verdict::NotMeasured,
+    ];
+    let mut verdicts = counted.filter_map(|row| row.verdict);
+    if verdicts.any(|v| !none.contains(&v)) {
         Outcome::NoRegression
     } else {
         Outcome::NoVerdict

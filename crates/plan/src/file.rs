@@ -37,7 +37,7 @@ pub(super) struct Document {
     #[serde(default = "one::<u32>")]
     pub repeats: u32,
     /// Cores of the host that a run keeps busy, on average over the run, as measured. Runs of a session start together as long
-    /// as theirs are no more than half of the machine's; at another size or compression than the file's, each runs alone.
+    /// as theirs are no more than six tenths of the machine's; at another size or compression than the file's, each runs alone.
     /// Default: each runs alone.
     pub busy_cores: Option<f64>,
     /// Instead of `repeats`: run the arms in turn for this many seconds, each run on a cluster of its own, and count restarts

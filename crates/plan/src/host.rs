@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Settings of the command, and not of what it measures. Each is also an option of `headroom bench`, which goes first.
+/// Settings of the command, and not of what it measures. Each is also an option of `headroom bench`, which goes first. What
+/// names a program, a registry or a folder is taken only with `--trust-host`: the file may be someone else's.
 ///
 /// Paths are relative to the experiment file's folder. Each run's `run.json` has the merged settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +32,27 @@ pub struct Host {
 }
 
 impl Host {
+    /// What of these settings names a program or a folder, by field: whoever wrote the file would decide what runs and where it
+    /// is written.
+    #[must_use]
+    pub fn reaches(&self) -> Vec<(&'static str, String)> {
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let program = self
+            .hami
+            .clone()
+            .filter(|hami| hami != "auto" && hami != "builtin");
+        let all = [
+            ("host.hami", program),
+            ("host.registry", self.registry.clone()),
+            ("host.components", path(&self.components)),
+            ("host.cache", path(&self.cache)),
+            ("host.out", path(&self.out)),
+        ];
+        all.into_iter()
+            .filter_map(|(field, value)| Some((field, value?)))
+            .collect()
+    }
+
     /// These settings, and those of `other` for what is not set here.
     #[must_use]
     pub fn or(self, other: &Self) -> Self {

@@ -166,6 +166,22 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Whether other teams' work is on a team's machines. Then its ideal schedule, which knows of no other team, says nothing
+    /// of what the control plane cost.
+    #[must_use]
+    pub fn shares_machines(&self, team: &str) -> bool {
+        let Some(own) = self.tenants.iter().find(|t| t.name == team) else {
+            return false;
+        };
+        let mut others = self
+            .tenants
+            .iter()
+            .filter(|t| t.name != team && !t.stages.is_empty());
+        others.any(|t| t.group.is_none() || own.group.is_none() || t.group == own.group)
+    }
+}
+
 /// The machines of the fake cluster: groups of identical ones, named `gpu-00`, `gpu-01`, … in group order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterPlan {

@@ -1,6 +1,7 @@
 //! Makes a [`Plan`] from a merged document: works out what is derived, and checks everything.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::check::{self, Check};
 use super::error::PlanError;
@@ -212,6 +213,23 @@ impl Input<'_> {
         Ok(())
     }
 
+    /// Whether a path in the file leads out of the file's folder, by a link, too. One that leads nowhere is told when it is read.
+    fn leaves(&self, path: &str) -> bool {
+        let here = Path::new(".");
+        let folder = source::folder(self.source);
+        let folder = if folder.as_os_str().is_empty() {
+            here
+        } else {
+            folder
+        };
+        let (folder, file) = (
+            folder.canonicalize(),
+            Path::new(&self.beside(path)).canonicalize(),
+        );
+        source::is_path(path)
+            && folder.is_ok_and(|folder| file.is_ok_and(|file| !file.starts_with(folder)))
+    }
+
     /// Every timeline that a team plays, by its name in the document.
     fn timelines(&self) -> Result<BTreeMap<String, Timeline>, PlanError> {
         let mut timelines = BTreeMap::new();
@@ -224,6 +242,11 @@ impl Input<'_> {
                     continue;
                 }
                 let field = format!("tenants.{name}.workload.{i}.timeline");
+                if self.overrides.timeline.is_none() {
+                    self.check.require(!self.leaves(wanted), &field, || {
+                        format!("{wanted} is not in the experiment file's folder or below it; copy it there, or name it with --timeline")
+                    })?;
+                }
                 let (at, found) = match &self.overrides.timeline {
                     Some(option) => (Place::whole("--timeline"), timeline::load(option)),
                     None => (

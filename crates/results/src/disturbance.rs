@@ -13,3 +13,6 @@ pub const WATCH_LAG_P99_MS: f64 = 1000.0;
 /// Share of the machine's cores that others may use before a run counts as disturbed: a desktop at rest uses a few
 /// percent.
 pub const OTHERS_SHARE: f64 = 0.1;
+
+/// A tick of the harness this late disturbs by itself, seconds: for so long it saw nothing and submitted nothing.
+pub const FROZEN_SECS: f64 = 1.0;

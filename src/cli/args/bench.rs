@@ -104,6 +104,10 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "HOST", value_parser = checked::<Registry>)]
     pub registry: Option<String>,
 
+    /// Take programs, registry and folders that the experiment file names under `host`
+    #[arg(long)]
+    pub trust_host: bool,
+
     /// HAMi's client limit: raised (100/200) or HAMi's default (5/10)
     #[arg(long, value_enum)]
     pub limits: Option<NamedLimits>,

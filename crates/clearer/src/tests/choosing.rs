@@ -212,3 +212,39 @@ async fn a_free_machine_is_left_to_the_scheduler_and_counted_once() {
         .collect();
     assert_eq!(choices, [None, Some("a".to_owned())]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn why_no_node_may_be_cleared_is_said_unless_one_may_be() {
+    let why = |change: fn(&mut Cluster)| async move {
+        let fake = busy_cluster();
+        fake.edit(change);
+        pass(&fake, 0.25).await;
+        let (world, args) = (fake.world(), args(ClearerStrategy::Reserve, &[]));
+        let request = decide::waiting(&world, &args, fake.now()).remove(0);
+        decide::why_none(&world, &request, &args, fake.now(), &HashSet::new())
+    };
+    assert_eq!(why(|_| {}).await, None);
+    let foreign = why(|cluster| {
+        for node in ["a", "b"] {
+            let name = format!("x-{node}");
+            cluster.add_pod(
+                "others",
+                &name,
+                1,
+                Some(node),
+                jiff::Timestamp::UNIX_EPOCH,
+                0,
+            );
+        }
+    });
+    assert_eq!(
+        foreign.await.unwrap(),
+        "2 of 2 machines hold tasks that may not be evicted, of others"
+    );
+    let closed = why(|cluster| {
+        for node in ["a", "b"] {
+            cluster.nodes.get_mut(node).unwrap()["spec"]["unschedulable"] = json!(true);
+        }
+    });
+    assert!(closed.await.unwrap().starts_with("2 are closed"));
+}

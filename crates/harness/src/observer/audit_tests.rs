@@ -200,7 +200,9 @@ fn rotated_files_are_read_and_a_cut_off_line_is_no_error() {
     let mut records = [done("shared", "a", 8, 10.0, 20.0)];
     let metrics = log.join_as_is(&mut records);
     assert!(records[0].attempts[0].bound_audit_secs.is_some());
-    assert_eq!(metrics.unread_lines, 1);
+    assert_eq!(metrics.unread_lines, 0);
+    fs::write(log.path(), format!("{}\nno event\n", &log.lines[0][..100])).unwrap();
+    assert_eq!(log.join_as_is(&mut records).unread_lines, 2);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use super::audit::AuditFacts;
 use super::observe::Observation;
-use results::disturbance::{LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
+use results::disturbance::{FROZEN_SECS, LATE_SUBMIT_SECS, LATE_TICKS, WATCH_LAG_P99_MS};
 use results::run_folder::{Disturbance, RunWriter};
 use results::summarise::late_submits;
 
@@ -56,6 +56,16 @@ pub fn disturbances(
             "close other programs, use more cores, or a smaller --compress",
         );
     }
+    if observation.harness.latest_tick_secs >= FROZEN_SECS {
+        add(
+            "frozen-harness",
+            format!(
+                "the harness did nothing for {:.1} s: what happened meanwhile has the time at which it went on",
+                observation.harness.latest_tick_secs
+            ),
+            "do not pause the harness (Ctrl-Z, a debugger, a suspended machine), and run again",
+        );
+    }
     if observation.relists > 0 {
         add(
             "lost-evidence",
@@ -75,6 +85,16 @@ pub fn disturbances(
     }
     match audit {
         Some(audit) => {
+            if audit.unread_lines > 0 {
+                add(
+                    "lost-evidence",
+                    format!(
+                        "{} lines of the audit log can't be read",
+                        audit.unread_lines
+                    ),
+                    "check that the disk was not full and that nothing else writes the run's logs/",
+                );
+            }
             if audit.unmatched_bindings > 0 {
                 add(
                     "lost-evidence",

@@ -172,6 +172,27 @@ fn faults_of_host_and_harness_are_told_apart_and_outcomes_are_none() {
     assert_eq!(run.harness.late_submits, 1);
     assert!((run.harness.max_submit_lateness_ms - 200.0).abs() < 1e-6);
 
+    // One tick late by a second is enough, and one that is a little late is not.
+    for (late_secs, expected) in [(0.9, &[][..]), (5.0, &["frozen-harness"])] {
+        let mut frozen = observation(vec![done("shared", "a", 8, 1.0, 6.0)], 30.0);
+        frozen.harness.late_ticks = 1;
+        frozen.harness.latest_tick_secs = late_secs;
+        let facts = AuditFacts::default();
+        assert_eq!(
+            kinds(&conclude_with(&plan, &mut frozen, Some(&facts))),
+            expected
+        );
+    }
+    let torn = AuditFacts {
+        unread_lines: 1,
+        ..AuditFacts::default()
+    };
+    let mut seen = observation(vec![done("shared", "a", 8, 1.0, 6.0)], 30.0);
+    assert_eq!(
+        kinds(&conclude_with(&plan, &mut seen, Some(&torn))),
+        ["lost-evidence"]
+    );
+
     let mut quiet = observation(vec![done("shared", "a", 8, 1.0, 6.0)], 30.0);
     let folder = folder(&plan);
     let facts = RunFacts {

@@ -44,6 +44,8 @@ pub struct HarnessUse {
     pub peak_rss_mib: f64,
     /// Ticks that came more than 500 ms late.
     pub late_ticks: u32,
+    /// How late the latest tick came, seconds.
+    pub latest_tick_secs: f64,
 }
 
 impl HarnessUse {
@@ -73,7 +75,7 @@ pub(crate) async fn run(shared: Arc<Shared>, pids: Pids) {
     let mut due = Instant::now();
     loop {
         tokio::time::sleep_until(due).await;
-        let late = due.elapsed() > LATE;
+        let late = due.elapsed();
         shared.clock.sample();
         second(&shared, &pids, late);
         // On a thread of its own: a slow disk must not delay the watches.
@@ -87,14 +89,16 @@ pub(crate) async fn run(shared: Arc<Shared>, pids: Pids) {
     }
 }
 
-fn second(shared: &Shared, pids: &Pids, late: bool) {
+fn second(shared: &Shared, pids: &Pids, late: Duration) {
     let mut inner = shared.inner();
     if !inner.started {
         return;
     }
     let secs = shared.clock.now_secs();
     let snapshot = live::live(&shared.plan, &inner.state, Some(secs));
-    inner.harness.late_ticks += u32::from(late);
+    let harness = &mut inner.harness;
+    harness.late_ticks += u32::from(late > LATE);
+    harness.latest_tick_secs = harness.latest_tick_secs.max(late.as_secs_f64());
     let own = process::own_usage();
     if let Some(own) = own {
         inner.harness.note(own);

@@ -1,6 +1,6 @@
 //! The experiments with a node clearer.
 
-use super::plans::{counts, planned, team};
+use super::plans::{planned, team};
 use crate::{ClearerStrategy, Plan, RoundStart, Via};
 
 fn nominal(plan: &Plan, name: &str) -> u32 {
@@ -111,7 +111,7 @@ fn tasks_arrive_throughout_the_race_and_nobody_waits_for_them() {
         assert!(shortest > clearer.deadline_secs, "{shortest}");
         // There is room for those that come, and not for a request.
         let held = asked(plan, "vision") + asked(plan, "speech");
-        assert_eq!(held, nodes * 8 * 4 / 5);
+        assert_eq!(held, nodes * 8 * 3 / 4);
     }
 }
 

@@ -548,6 +548,28 @@ fn a_timeline_is_found_beside_its_experiment() {
 }
 
 #[test]
+fn a_timeline_outside_of_the_experiments_folder_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("theirs");
+    std::fs::create_dir(&folder).unwrap();
+    let secret = root.path().join("secret.yaml");
+    std::fs::write(&secret, source::TIMELINES[0].1).unwrap();
+    std::os::unix::fs::symlink(&secret, folder.join("link.yaml")).unwrap();
+    for path in ["../secret.yaml", "link.yaml", secret.to_str().unwrap()] {
+        let text =
+            format!("name: e\ntitle: t\ntenants: {{ a: {{ workload: [timeline: {path}] }} }}\n");
+        std::fs::write(folder.join("e.yaml"), text).unwrap();
+        let error = load(folder.join("e.yaml").to_str().unwrap())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("is not in the experiment file's folder"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_plan_reads_as_text() {
     insta::assert_snapshot!(planned("regimes", |_| {})["fixed"].describe());
     insta::assert_snapshot!(planned("placement", |_| {})["groups"].describe());
@@ -583,4 +605,19 @@ fn an_option_says_how_long_to_soak_before_the_file_does_and_no_arm_does() {
     let arm = "arms: { one: { changes: { soak_secs: 700 } } }\n";
     let error = Experiment::from_text("mine.yaml", &text(arm)).unwrap_err();
     assert!(error.to_string().contains("soak_secs"), "{error}");
+}
+
+#[test]
+fn a_team_shares_machines_with_whoever_has_work_there() {
+    let plans = planned("regimes", |_| {});
+    assert!(
+        !plans["fixed"].shares_machines("shared"),
+        "the others are idle"
+    );
+    assert!(!plans["contended"].shares_machines("dedicated"));
+    assert!(plans["contended"].shares_machines("shared"));
+    let plans = planned("occupied", |_| {});
+    assert!(
+        plans["occupied"].shares_machines("shared") && !plans["empty"].shares_machines("shared")
+    );
 }

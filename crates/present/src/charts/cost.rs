@@ -52,7 +52,9 @@ impl Cost {
                     name: t.name.clone(),
                     colour: material.teams.colour(&t.name),
                     makespan,
-                    ideal_secs: t.ideal_secs,
+                    ideal_secs: t
+                        .ideal_secs
+                        .filter(|_| !run.run.info.plan.shares_machines(&t.name)),
                     reserved: measured(Metric::CardSecondsReserved),
                     admitted: measured(Metric::CardSecondsAdmitted),
                     bound: measured(Metric::CardSecondsBound),

@@ -227,6 +227,7 @@ mod tests {
             high: 0.9,
         };
         let placements = |right, elsewhere, never| Placements {
+            no_candidate: vec![],
             right: share(right),
             elsewhere: share(elsewhere),
             free: share(2),

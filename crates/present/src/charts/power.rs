@@ -40,7 +40,10 @@ fn title(metric: &MetricKey) -> String {
 }
 
 fn name(shape: &Shape) -> String {
-    format!("{} + {} runs", shape.base_runs, shape.new_runs)
+    match shape.nights {
+        1 => format!("{} + {} runs", shape.base_runs, shape.new_runs),
+        nights => format!("{nights} nights + 1, of {}", shape.new_runs),
+    }
 }
 
 /// What the first metric needs: the smallest change that the best of the shapes with as many new runs as old ones finds in

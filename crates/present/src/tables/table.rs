@@ -143,8 +143,9 @@ fn teams(run: &RunSummary, metrics: &Values, plan: &Plan) -> String {
             put(
                 share_of_planes(plan).into(),
                 each(&|key| {
+                    let alone = !plan.shares_machines(key.team_name()?);
                     let over = known(key)? - known(&key.with(Metric::IdealSecs))?;
-                    Some(number(Unit::Secs, over))
+                    alone.then(|| number(Unit::Secs, over))
                 }),
             );
         }

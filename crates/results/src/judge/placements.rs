@@ -1,10 +1,14 @@
 //! Where whole-machine requests were placed: the clearer's decisions and the pods' records brought together by request and
 //! machine, and what that amounts to over an arm's runs.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::binomial::Counted;
-use crate::run_folder::decision::{CHOSEN, ClearingRef, FAILED, HANDED_OVER, PLACED, RELEASED};
+use crate::run_folder::decision::{
+    CHOSEN, ClearingRef, FAILED, HANDED_OVER, NO_CANDIDATE, PLACED, RELEASED,
+};
 use crate::run_folder::{Decision, Placed, Placement, PlacementCounts, Placements, Record, Share};
 use plan::{CARDS_PER_NODE, ClearerPlan};
 
@@ -76,12 +80,30 @@ fn placement(
         name: record.name.clone(),
         cleared_node: cleared.cloned(),
         clearings,
+        no_candidate: if clearings == 0 {
+            why_none(record, decisions)
+        } else {
+            None
+        },
         chosen_secs: chosen,
         handed_over_secs: handed_over.map(|(secs, _)| secs),
         node: bound.map(|(_, node)| node.clone()),
         bound_secs: bound.map(|(at, _)| at),
         placed,
     }
+}
+
+/// Why no machine could be cleared for a request, as the clearer said; an older one said no reason.
+fn why_none(record: &Record, decisions: &[Decision]) -> Option<String> {
+    let mut said = decisions.iter().filter(|d| d.event == NO_CANDIDATE);
+    let found = said.find(|d| {
+        let uid = d.request_uid.as_deref();
+        let mut pods = record.attempts.iter().filter_map(|a| a.pod_uid.as_deref());
+        let workload = d.request.as_deref().unwrap_or_default();
+        pods.any(|pod| Some(pod) == uid) || is_workload_of(workload, &record.name)
+    })?;
+    let why = found.why.clone().filter(|why| !why.is_empty());
+    Some(why.unwrap_or_else(|| "no reason was recorded".into()))
 }
 
 /// Whether a machine was being cleared, for whomever, when a request was bound to it.
@@ -150,6 +172,12 @@ pub(super) fn of_arm(runs: &[&[Placement]]) -> Option<Placements> {
         free: share(|c| c.free),
         wrong: share(|c| c.wrong),
         never: share(|c| c.never),
+        no_candidate: {
+            let all = runs.iter().flat_map(|run| run.iter());
+            let without = all.filter(|p| p.has_no_candidate());
+            let whys: BTreeSet<&String> = without.filter_map(|p| p.no_candidate.as_ref()).collect();
+            whys.into_iter().cloned().collect()
+        },
         by_run: by_run.clone(),
     })
 }

@@ -38,6 +38,9 @@ fn decision(event: &str, secs: i64, node: &str, uid: &str) -> Decision {
         victim_uid: None,
         victim_namespace: None,
         workload: None,
+        request: None,
+        request_uid: None,
+        why: None,
     }
 }
 
@@ -85,6 +88,44 @@ fn right_is_the_machine_first_handed_over_and_no_other() {
     assert_eq!(wrong.cleared_node.as_deref(), Some("gpu-01"));
     assert_eq!(wrong.clearing_secs(), None);
     assert_eq!(judged(pending("a"), &decisions).placed, Placed::Never);
+}
+
+#[test]
+fn a_request_without_a_candidate_says_why_and_is_no_failed_clearing() {
+    let none = Decision {
+        clearing: None,
+        request: Some("a-x".into()),
+        request_uid: Some("research/a".into()),
+        why: Some("50 of 50 machines hold tasks that may not be evicted, of inference".into()),
+        ..decision(NO_CANDIDATE, 10, "", "")
+    };
+    let without = judged(pending("a"), std::slice::from_ref(&none));
+    assert!(without.has_no_candidate());
+    let all = of_arm(&[std::slice::from_ref(&without)]).unwrap();
+    assert_eq!(
+        all.sentence(),
+        "no machine could be cleared for 1 of 1 requests: 50 of 50 machines hold tasks that may not be evicted, of inference"
+    );
+    // One for which a machine was cleared after all has no want of one.
+    let cleared = [none.clone(), decision(CHOSEN, 20, "gpu-01", "research/a")];
+    assert!(!judged(pending("a"), &cleared).has_no_candidate());
+    assert!(
+        !judged(on("gpu-01", "a"), &[none]).has_no_candidate(),
+        "one fell empty"
+    );
+    let both = of_arm(&[&[
+        without,
+        judged(
+            on("gpu-01", "b"),
+            &[decision(CHOSEN, 5, "gpu-01", "research/b")],
+        ),
+    ]]);
+    let words = both.unwrap().sentence();
+    assert!(words.starts_with("1 of 2 requests were placed"), "{words}");
+    assert!(
+        words.contains("no machine could be cleared for 1 of 2 requests: 50 of 50"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -199,6 +240,7 @@ fn run(arm: &str, right: usize, wrong: usize, never: usize, secs: f64) -> Judged
             name: "burst-0-000".into(),
             cleared_node: Some("gpu-01".into()),
             clearings: 1,
+            no_candidate: None,
             chosen_secs: Some(10.0),
             handed_over_secs: Some(12.0),
             node: None,

@@ -8,6 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// Event of a line: the clearing has begun; nothing has been changed yet.
 pub const CHOSEN: &str = "chosen";
+/// Event of a line: a request waits, and no machine may be cleared for it.
+pub const NO_CANDIDATE: &str = "no-candidate";
 /// Event of a line: a task was evicted.
 pub const EVICTED: &str = "evicted";
 /// Event of a line: an eviction was requested, and its outcome is not known.
@@ -43,6 +45,15 @@ pub struct Decision {
     /// Its Workload, if it was evicted by way of it, of [`EVICTED`] and [`REACTIVATED`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
+    /// Name of the request's pod or Workload, of [`NO_CANDIDATE`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// UID of that object, of [`NO_CANDIDATE`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_uid: Option<String>,
+    /// Why no machine may be cleared, of [`NO_CANDIDATE`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// Which clearing, for whom.

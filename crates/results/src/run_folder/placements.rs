@@ -34,6 +34,9 @@ pub struct Placement {
     pub cleared_node: Option<String>,
     /// Machines whose clearing began for it.
     pub clearings: u32,
+    /// Why none could be cleared for it, if none ever was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_candidate: Option<String>,
     /// When the first of these began, seconds since the run's clock started.
     pub chosen_secs: Option<f64>,
     /// When a machine was first handed over to it.
@@ -47,6 +50,12 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// Whether it was never placed because no machine could be cleared for it.
+    #[must_use]
+    pub fn has_no_candidate(&self) -> bool {
+        self.placed == Placed::Never && self.clearings == 0 && self.no_candidate.is_some()
+    }
+
     /// From the first clearing's begin to the request being bound, seconds, of one placed on the machine cleared for it.
     #[must_use]
     pub fn clearing_secs(&self) -> Option<f64> {
@@ -67,11 +76,19 @@ pub struct PlacementCounts {
     pub wrong: u32,
     /// [`Placed::Never`].
     pub never: u32,
+    /// Of these, requests for which no machine could be cleared.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub no_candidate: u32,
     /// [`Placed::Unaided`]: says nothing about the clearer, and is in no share.
     pub unaided: u32,
     /// Median time from a clearing's begin to its request being bound, seconds, of those on the machine cleared for them; of an even
     /// number the lower of the two in the middle.
     pub clearing_p50_secs: Option<f64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl PlacementCounts {
@@ -92,6 +109,7 @@ impl PlacementCounts {
             free: with(Placed::Free),
             wrong: with(Placed::Wrong),
             never: with(Placed::Never),
+            no_candidate: crate::count(placements.iter().filter(|l| l.has_no_candidate()).count()),
             unaided: with(Placed::Unaided),
             clearing_p50_secs: secs.get(secs.len().saturating_sub(1) / 2).copied(),
         }
@@ -164,6 +182,9 @@ pub struct Placements {
     pub wrong: Share,
     /// Not at all.
     pub never: Share,
+    /// Why no machine could be cleared for some, each reason once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_candidate: Vec<String>,
     /// Run by run, in the order they ran.
     pub by_run: Vec<PlacementCounts>,
 }
@@ -179,6 +200,15 @@ impl Placements {
     /// All of it in one plain sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
+        let without: u32 = self.by_run.iter().map(|run| run.no_candidate).sum();
+        let none = format!(
+            "no machine could be cleared for {without} of {} requests: {}",
+            self.right.of,
+            self.no_candidate.join("; ")
+        );
+        if without > 0 && without == self.right.of {
+            return none;
+        }
         let elsewhere = self.on_another();
         let percent = |s: Share| format!("{:.0} to {:.0} %", s.low * 100.0, s.high * 100.0);
         let mut text = format!(
@@ -199,6 +229,9 @@ impl Placements {
                 self.wrong.count,
                 percent(self.wrong),
             );
+        }
+        if without > 0 {
+            let _ = write!(text, "; {none}");
         }
         if self.by_run.len() > 1 {
             let each = self.by_run.iter();

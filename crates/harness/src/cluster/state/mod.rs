@@ -3,22 +3,30 @@
 //! The folder `<state root>/<id>` holds everything that a cluster keeps on disk. The command that brought the cluster up
 //! owns it, and holds a lock on the file `lock` for as long as it lives, whatever ends it. The file `kept` marks a cluster
 //! that stays up after its owner. Every process of a cluster has the folder's path in its environment. A folder with a free
-//! lock and no mark is a leftover, and is removed with its processes. Nothing else is ever touched.
+//! lock and no mark is a leftover, and is removed with its processes. Nothing else is ever touched: a folder is a cluster's only
+//! if it is no link, its name has the form of an id, this user owns it, and its lock says that headroom made it on this host (a
+//! home may be on a file system that several hosts share). It holds keys with full rights, so only its owner can look into it.
 
 use plan::Component;
 use std::{
     collections::BTreeSet,
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::Write,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
+
+use nix::unistd::geteuid;
 
 use super::{ClusterError, ports, proc, substrate};
 
 const LOCK: &str = "lock";
 const KEPT: &str = "kept";
 const PORTS: &str = "ports";
+
+/// Second line of a lock, after the owner's process id. The host's id follows.
+const MARKER: &str = "a cluster of headroom on host";
 
 /// The folder of a cluster that this process owns. Dropping it ends the cluster's processes and removes the folder.
 #[derive(Debug)]
@@ -85,12 +93,14 @@ impl StateDir {
         let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
         let id = format!("{now}-{pid}-{serial:03}");
         let dir = root.join(&id);
-        fs::create_dir(&dir).map_err(ClusterError::file("create", &dir))?;
+        let mut private = DirBuilder::new();
+        let made = private.mode(0o700).create(&dir);
+        made.map_err(ClusterError::file("create", &dir))?;
         let path = dir.join(LOCK);
         let mut lock = File::create(&path).map_err(ClusterError::file("create", &path))?;
         lock.try_lock()
             .map_err(std::io::Error::from)
-            .and_then(|()| lock.write_all(pid.to_string().as_bytes()))
+            .and_then(|()| lock.write_all(format!("{pid}\n{MARKER} {}\n", host_id()).as_bytes()))
             .map_err(ClusterError::file("lock", &path))?;
         Ok(Self {
             id,
@@ -217,7 +227,9 @@ fn inspect(dir: PathBuf) -> ClusterState {
     let id = dir.file_name().unwrap_or_default();
     ClusterState {
         id: id.to_string_lossy().into_owned(),
-        owner_pid: fs::read_to_string(&lock).ok().and_then(|t| t.parse().ok()),
+        owner_pid: fs::read_to_string(&lock)
+            .ok()
+            .and_then(|text| text.lines().next()?.parse().ok()),
         live,
         kept: dir.join(KEPT).exists(),
         kubeconfig: substrate::kubeconfig(&dir),
@@ -233,14 +245,67 @@ fn inspect(dir: PathBuf) -> ClusterState {
 fn folders(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
-    let mut dirs: Vec<PathBuf> = paths.filter(|path| path.join(LOCK).is_file()).collect();
+    let mut dirs: Vec<PathBuf> = paths.filter(|path| is_own(path)).collect();
     dirs.sort();
     dirs
 }
 
+/// Whether a folder is proven to be a cluster's of this user on this host.
+fn is_own(dir: &Path) -> bool {
+    let name = dir.file_name().and_then(|name| name.to_str());
+    // Of the link itself, not of what it points to.
+    let of_user = |path: &Path, is_kind: fn(&fs::Metadata) -> bool| {
+        let found = path.symlink_metadata();
+        found.is_ok_and(|found| is_kind(&found) && found.uid() == geteuid().as_raw())
+    };
+    let lock = dir.join(LOCK);
+    let marked = || {
+        let text = fs::read_to_string(&lock).unwrap_or_default();
+        text.lines().nth(1) == Some(&format!("{MARKER} {}", host_id()))
+    };
+    name.is_some_and(is_id)
+        && of_user(dir, fs::Metadata::is_dir)
+        && of_user(&lock, fs::Metadata::is_file)
+        && marked()
+}
+
+/// Whether a name has the form of an id: `20260101T000000-<process id>-<number>`.
+fn is_id(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('-').collect();
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match parts[..] {
+        [time, pid, serial] => {
+            let time = time.split_once('T');
+            time.is_some_and(|(day, second)| {
+                (day.len(), second.len()) == (8, 6) && digits(day) && digits(second)
+            }) && digits(pid)
+                && digits(serial)
+        }
+        _ => false,
+    }
+}
+
+/// What tells this host from others that see the same files: systemd's machine id, or where there is none the kernel's id of
+/// this boot.
+fn host_id() -> String {
+    let read = |path: &str| {
+        fs::read_to_string(path)
+            .ok()
+            .map(|text| text.trim().to_owned())
+    };
+    let id = read("/etc/machine-id").filter(|id| !id.is_empty());
+    let id = id.or_else(|| read("/proc/sys/kernel/random/boot_id"));
+    id.unwrap_or_else(|| "unknown".into())
+}
+
 /// The lock of a cluster's folder, if nobody holds it.
 fn take_lock(dir: &Path) -> Option<File> {
-    let lock = File::open(dir.join(LOCK)).ok()?;
+    // For writing: on NFS nothing else can be locked.
+    let lock = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(dir.join(LOCK))
+        .ok()?;
     lock.try_lock().ok()?;
     Some(lock)
 }

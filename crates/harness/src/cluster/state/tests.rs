@@ -145,3 +145,75 @@ fn two_clusters_are_never_given_the_same_port() {
     }
     assert_eq!(all.len(), given);
 }
+
+/// A folder under `root` that looks like an abandoned cluster's, but for what `change` does to it.
+fn alike(root: &Path, change: impl Fn(&Path)) -> PathBuf {
+    let dir = abandon(StateDir::create(root).unwrap());
+    fs::write(dir.join("precious"), "data").unwrap();
+    change(&dir);
+    dir
+}
+
+#[test]
+fn what_is_not_proven_to_be_a_cluster_s_own_is_left_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let precious = |dir: &Path| dir.join("precious").exists();
+    // Another's folder, linked to under the name of a cluster. Its lock was made in all honesty.
+    let linked = alike(elsewhere.path(), |_| {});
+    let link = root.path().join("20260101T000000-1-000");
+    std::os::unix::fs::symlink(&linked, &link).unwrap();
+    let on_another_host = alike(root.path(), |dir| {
+        fs::write(dir.join(LOCK), format!("1\n{MARKER} 0000\n")).unwrap();
+    });
+    let without_marker = alike(root.path(), |dir| fs::write(dir.join(LOCK), "1").unwrap());
+    let by_another_name = root.path().join("thesis");
+    fs::rename(alike(root.path(), |_| {}), &by_another_name).unwrap();
+    let own = alike(root.path(), |_| {});
+
+    let cleared = clear_leftovers(root.path()).unwrap();
+
+    assert_eq!(cleared, [own.file_name().unwrap().to_str().unwrap()]);
+    assert!(!own.exists() && link.is_symlink());
+    for dir in [&linked, &on_another_host, &without_marker, &by_another_name] {
+        assert!(precious(dir), "{}", dir.display());
+    }
+    assert_eq!(list(root.path()).unwrap(), []);
+}
+
+#[test]
+fn nobody_else_can_look_into_a_cluster_s_folder() {
+    use std::os::unix::{fs::PermissionsExt as _, process::CommandExt as _};
+    let root = tempfile::tempdir().unwrap();
+    let state = StateDir::create(root.path()).unwrap();
+    fs::write(state.dir().join("kubeconfig"), "full rights").unwrap();
+    fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let mode = state.dir().metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    // Only root can try it as somebody else.
+    if geteuid().is_root() {
+        let mut cat = Command::new("cat");
+        let read = cat
+            .arg(state.dir().join("kubeconfig"))
+            .uid(65534)
+            .gid(65534)
+            .output()
+            .unwrap();
+        assert!(!read.status.success() && read.stdout.is_empty());
+    }
+}
+
+#[test]
+fn an_id_has_one_form() {
+    assert!(is_id("20260101T000000-4711-000"));
+    for other in [
+        "thesis",
+        "20260101T000000-4711",
+        "20260101-4711-000",
+        "20260101T000000-x-000",
+        "..",
+        "",
+    ] {
+        assert!(!is_id(other), "{other}");
+    }
+}

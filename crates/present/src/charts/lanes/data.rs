@@ -175,6 +175,9 @@ mod tests {
             victim_uid: None,
             victim_namespace: None,
             workload: None,
+            request: None,
+            request_uid: None,
+            why: None,
         };
         let all = [
             decision(5, CHOSEN, "1"),

@@ -77,7 +77,14 @@ impl Lanes {
             !(l.evictions.is_empty() && l.placements.is_empty() && l.clearings.is_empty())
         });
         machines.sort_by_key(|l| {
-            std::cmp::Reverse((l.placements.len(), l.clearings.len(), l.evictions.len()))
+            // The picture is about evictions; where there is no room for all machines, those without one are left out first.
+            let evicted = !l.evictions.is_empty();
+            std::cmp::Reverse((
+                evicted,
+                l.placements.len(),
+                l.clearings.len(),
+                l.evictions.len(),
+            ))
         });
         let left_out = machines.len().saturating_sub(LANES);
         machines.truncate(LANES);

@@ -3,11 +3,13 @@
 mod cells;
 mod power;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
 use super::ReportError;
 use crate::text::{self, clean, count};
+use compare::nights::Test;
 use compare::rank::{self, MOST_EXACT};
 use compare::verdict::runs_needed;
 use compare::{Comparison, Outcome, Row, SideFacts, Verdict};
@@ -238,10 +240,20 @@ pub fn verdict(of: &Comparison) -> String {
     if with(Verdict::Better).next().is_some() {
         text.push_str(&format!(" Better: {}.", named(Verdict::Better)));
     }
-    if let Some((arm, _)) = with(Verdict::TooFewRuns).next() {
-        let n = runs_needed(tested, of.alpha);
+    if let Some(rare) = of.family.as_ref().and_then(|family| family.rare.as_ref()) {
         text.push_str(&format!(
-            " Too few runs for a verdict on {} of {tested} declared metrics: with {} + {} runs p is at least {}, times {tested} metrics; {n} + {n} runs are enough.",
+            " Rare events: {} in the new runs, {} in the baseline, p {} (level {} %).",
+            rare.new,
+            rare.base,
+            p(rare.p),
+            percents(rare.alpha)
+        ));
+    }
+    if let Some((arm, _)) = with(Verdict::TooFewRuns).next() {
+        let (metrics, alpha) = family(of, tested);
+        let n = runs_needed(metrics, alpha);
+        text.push_str(&format!(
+            " Too few runs for a verdict on {} of {tested} declared metrics: with {} + {} runs p is at least {}, times {metrics} metrics; {n} + {n} runs are enough.",
             with(Verdict::TooFewRuns).count(),
             arm.base_runs,
             arm.new_runs,
@@ -251,23 +263,40 @@ pub fn verdict(of: &Comparison) -> String {
     text
 }
 
+/// How many metrics are corrected for, and the level of all together.
+fn family(of: &Comparison, tested: usize) -> (usize, f64) {
+    let family = of.family.as_ref();
+    family.map_or((tested, of.alpha), |family| (family.metrics, family.alpha))
+}
+
+/// A share in per cent, without the last bits that a product leaves.
+fn percents(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
 /// How verdict and interval come about.
 fn method(of: &Comparison) -> String {
-    let most = of
-        .arms
-        .iter()
-        .map(|a| a.base_runs + a.new_runs)
-        .max()
-        .unwrap_or(0);
-    let test = if most > MOST_EXACT {
-        "permutation test over runs by ranks, 20000 assignments drawn from a fixed seed"
-    } else {
-        "exact permutation test over runs by ranks"
-    };
+    let arms = || of.arms.iter();
+    let most = arms().map(|a| a.base_runs + a.new_runs).max().unwrap_or(0);
+    let tests: BTreeSet<Test> = arms()
+        .flat_map(|a| &a.declared)
+        .map(|row| row.test)
+        .collect();
+    let tests = tests.into_iter().map(|test| match test {
+        Test::Runs if most > MOST_EXACT => {
+            "permutation test over runs by ranks, 20000 assignments drawn from a fixed seed; how nights differ is not known"
+        }
+        Test::Runs => "exact permutation test over runs by ranks; how nights differ is not known",
+        Test::Nights => "exact permutation test over whole nights by ranks",
+        Test::Prediction => "each night counts once, by its median: prediction interval for a new night (Student's t)",
+        Test::Pooled => "rare events: exact test of their number, of all kinds and arms together",
+    });
+    let (metrics, alpha) = family(of, 0);
     format!(
-        "Medians (range). p: {test}, one-sided: how likely chance alone makes the metric worse by more than its threshold; \
-         corrected for the number of declared metrics (Holm, {} % for all together). The interval inverts the test at its \
-         corrected level.",
-        of.alpha * 100.0
+        "Medians (range). p, one-sided: how likely chance alone makes the metric worse by more than its threshold. Tests: {}. \
+         Corrected for {metrics} declared metrics (Holm, {} % for all together). The interval inverts the test at its corrected \
+         level.",
+        tests.collect::<Vec<_>>().join("; "),
+        percents(alpha)
     )
 }

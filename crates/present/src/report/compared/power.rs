@@ -6,12 +6,11 @@ use compare::power::{Power, Shape};
 
 /// Simulated comparisons as a Markdown table a metric, and one of the false alarms.
 pub fn power_text(of: &Power) -> String {
-    let title = |base: usize, new: usize| format!("{base} + {new} runs");
-    let titles: Vec<String> = of
-        .shapes
-        .iter()
-        .map(|s| title(s.base_runs, s.new_runs))
-        .collect();
+    let title = |s: &Shape| match s.nights {
+        1 => format!("{} + {} runs", s.base_runs, s.new_runs),
+        nights => format!("{nights} nights + 1, of {} runs", s.new_runs),
+    };
+    let titles: Vec<String> = of.shapes.iter().map(title).collect();
     let header: Vec<&str> = std::iter::once("")
         .chain(titles.iter().map(String::as_str))
         .collect();
@@ -34,10 +33,26 @@ pub fn power_text(of: &Power) -> String {
     );
     text += &table(vec![
         alarms("no change", |s| s.false_alarms),
+        alarms("of these, rare events", |s| s.false_alarms_of_rare),
         alarms("every metric worse by exactly its threshold", |s| {
             s.false_alarms_at_threshold
         }),
     ]);
+    text += "\n\nRare events, none of them in the baseline:\n\n";
+    let rates = of
+        .shapes
+        .first()
+        .map(|s| s.rare_found.clone())
+        .unwrap_or_default();
+    let rows = rates.iter().enumerate().map(|(i, (rate, _))| {
+        let shares = of
+            .shapes
+            .iter()
+            .map(|s| s.rare_found.get(i).map_or(0.0, |(_, s)| *s));
+        let first = format!("in {:.0} % of new runs", rate * 100.0);
+        std::iter::once(first).chain(shares.map(share)).collect()
+    });
+    text += &table(rows.collect());
     for metric in &of.metrics {
         let unit = metric.metric.row().unit;
         text += &format!(

@@ -29,12 +29,13 @@ impl<'a> Arm<'a> {
         let run = material.runs.iter().find(|r| r.summary.arm == name);
         let teams = run.into_iter().flat_map(RunMaterial::working).map(|t| {
             let measured = |metric| Measured::of(material, name, &MetricKey::team(&t.name, metric));
+            let alone = run.is_some_and(|run| !run.run.info.plan.shares_machines(&t.name));
             let number = |metric| measured(metric)?.known().filter(|v| *v > 0.0);
             Team {
                 name: t.name.clone(),
                 // One that was not reached is compared with nothing.
                 makespan: measured(Metric::MakespanSecs).filter(|m| m.known().is_some()),
-                ideal_secs: number(Metric::IdealSecs),
+                ideal_secs: number(Metric::IdealSecs).filter(|_| alone),
                 reserved: number(Metric::CardSecondsReserved),
                 admitted: number(Metric::CardSecondsAdmitted),
                 ideal_card_secs: number(Metric::CardSecondsIdeal),
