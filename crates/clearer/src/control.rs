@@ -281,7 +281,7 @@ impl<A: Api> Controller<A> {
                     self.spawn(choice.node, state, false);
                 }
                 None => {
-                    if let Some(why) = decide::why_none(&world, &request, &self.args, now, &taken) {
+                    if let Some(why) = decide::why_none(world, &request, &self.args, now, &taken) {
                         self.say_no_candidate(&request, why);
                     }
                 }

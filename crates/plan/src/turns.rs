@@ -58,6 +58,7 @@ impl<'a> Turns<'a> {
     }
 
     /// The same without runs that were done before, by arm and repeat.
+    #[must_use]
     pub fn without<'d>(mut self, done: impl IntoIterator<Item = (&'d str, u32)>) -> Self {
         let place = |arm: &str| self.plans.iter().position(|plan| plan.arm == arm);
         let done = done.into_iter();
@@ -68,6 +69,7 @@ impl<'a> Turns<'a> {
     }
 
     /// How many runs there are if none fails; `None` in a soak session.
+    #[must_use]
     pub fn count(&self) -> Option<u32> {
         let all = || {
             let each = (0..).zip(self.plans);

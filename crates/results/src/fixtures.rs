@@ -241,6 +241,7 @@ fn harness() -> Harness {
 }
 
 /// A summary with every kind of value in it.
+#[allow(clippy::too_many_lines)] // every field once
 #[must_use]
 pub fn full() -> Summary {
     let free = FreeCards {

@@ -12,6 +12,7 @@ use plan::{NamedLimits, Policy};
 
 /// Options of `bench`.
 #[derive(Debug, Clone, Default, Args)]
+#[allow(clippy::struct_excessive_bools)] // each is an option
 pub struct BenchArgs {
     /// Experiments, regimes or experiment files, run one after the other; `all`: every experiment of `headroom list`, and
     /// one page with the published and the measured values at the end

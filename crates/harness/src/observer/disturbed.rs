@@ -19,11 +19,7 @@ pub fn disturbances(
 ) -> Vec<Disturbance> {
     let mut all = Vec::new();
     let mut add = |kind: &str, detail: String, remedy: &str| {
-        all.push(Disturbance {
-            kind: kind.to_owned(),
-            detail,
-            remedy: remedy.to_owned(),
-        });
+        all.push(disturbance(kind, detail, remedy));
     };
     for jump in &observation.clock_jumps {
         add(
@@ -83,6 +79,28 @@ pub fn disturbances(
             "see the API server's log under the run's logs/, and repeat the run",
         );
     }
+    all.extend(of_audit(audit, lost));
+    for trouble in writer.troubles() {
+        let kind = if trouble.disk_full {
+            "disk-full"
+        } else {
+            "lost-evidence"
+        };
+        all.push(disturbance(
+            kind,
+            trouble.detail,
+            "free some disk space or choose another folder with --out",
+        ));
+    }
+    all
+}
+
+/// What the audit log lacks. `lost`: there should be one and is none.
+fn of_audit(audit: Option<&AuditFacts>, lost: bool) -> Vec<Disturbance> {
+    let mut all = Vec::new();
+    let mut add = |kind: &str, detail: String, remedy: &str| {
+        all.push(disturbance(kind, detail, remedy));
+    };
     match audit {
         Some(audit) => {
             if audit.unread_lines > 0 {
@@ -123,17 +141,13 @@ pub fn disturbances(
             "see the API server's log under the run's logs/ for why it wrote none",
         ),
     }
-    for trouble in writer.troubles() {
-        let kind = if trouble.disk_full {
-            "disk-full"
-        } else {
-            "lost-evidence"
-        };
-        add(
-            kind,
-            trouble.detail,
-            "free some disk space or choose another folder with --out",
-        );
-    }
     all
+}
+
+fn disturbance(kind: &str, detail: String, remedy: &str) -> Disturbance {
+    Disturbance {
+        kind: kind.to_owned(),
+        detail,
+        remedy: remedy.to_owned(),
+    }
 }

@@ -97,7 +97,7 @@ fn tasks_arrive_throughout_the_race_and_nobody_waits_for_them() {
         assert!(clearer.evicts.contains(&"arrivals".to_owned()));
         let last = |name: &str| match team(plan, name).stages[0].rounds.last().unwrap().start {
             RoundStart::AtSecs(last) => last,
-            other => panic!("{other:?}"),
+            other @ RoundStart::ThinkSecs(_) => panic!("{other:?}"),
         };
         assert!(
             last("arrivals") >= last("research") + 30.0,

@@ -34,9 +34,10 @@ pub fn judge(expect: &Expect, arm: &str, runs: &Runs<'_>) -> (Option<bool>, Vec<
             let (mut holds, mut reason) = on.verdict(&claim.holds);
             let rests_on = on.rests_on(&claim.holds);
             let control = claim.control.as_ref().map(|control| {
-                let (holds, reason) = match runs.contains_key(control.as_str()) {
-                    true => Arm { arm: control, runs }.verdict(&claim.holds),
-                    false => (None, format!("its control, arm {control}, did not run")),
+                let (holds, reason) = if runs.contains_key(control.as_str()) {
+                    Arm { arm: control, runs }.verdict(&claim.holds)
+                } else {
+                    (None, format!("its control, arm {control}, did not run"))
                 };
                 Control {
                     arm: control.clone(),

@@ -288,7 +288,7 @@ fn method(of: &Comparison) -> String {
         }
         Test::Runs => "exact permutation test over runs by ranks; how nights differ is not known",
         Test::Nights => "exact permutation test over whole nights by ranks",
-        Test::Prediction => "each night counts once, by its median: prediction interval for a new night (Student's t)",
+        Test::Prediction => "each night counts once, by its median: prediction interval for a new night (Student's t), and permutation of runs; the larger p counts",
         Test::Pooled => "rare events: exact test of their number, of all kinds and arms together",
     });
     let (metrics, alpha) = family(of, 0);
