@@ -161,9 +161,11 @@ fn a_reserved_machine_goes_to_its_request_however_many_tasks_arrive() {
     let _turn = turn();
     let bed = Bed::new();
     let changes = [
-        ("observe_secs: 150", "observe_secs: 60"),
-        ("repeats: 10", "repeats: 1"),
-        ("count: 300", "count: 150"),
+        ("observe_secs: 170", "observe_secs: 60"),
+        ("repeats: 4", "repeats: 1"),
+        ("every_secs: 5, count: 25,", "every_secs: 5, count: 5,"),
+        // A machine of two clusters has no time to be quick.
+        ("deadline_secs: 10", "deadline_secs: 45"),
     ];
     let options = ["--nodes", "10", "--arm", "reserve"];
     let session = run(&bed, "drain-race", &changes, &options);

@@ -86,6 +86,8 @@ fn a_panic_leaves_nothing() {
     let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(session)));
     let panic = ended.unwrap_err();
     assert_eq!(panic.downcast_ref(), Some(&"as a mistake of ours would"));
+    // As the program's end does, it waits for what still runs.
+    drop(runtime);
     bed.assert_nothing_left();
 }
 

@@ -123,14 +123,14 @@ impl<'a> Going<'a> {
     }
 
     /// The turn of a run: arms take turns.
-    fn turn(&self, run: &RunSummary) -> (u32, usize) {
+    fn turn(&self, arm: &str, repeat: u32) -> (u32, usize) {
         let mut plans = self.order.plans.iter();
-        let arm = plans.position(|plan| plan.arm == run.arm);
-        (run.repeat, arm.unwrap_or(usize::MAX))
+        let arm = plans.position(|plan| plan.arm == arm);
+        (repeat, arm.unwrap_or(usize::MAX))
     }
 
     fn judge(&mut self, run: &RunSummary, judged: Judged) {
-        let turn = self.turn(run);
+        let turn = self.turn(&run.arm, run.repeat);
         let at = self.turns.partition_point(|other| *other < turn);
         self.turns.insert(at, turn);
         self.judged.insert(at, judged);
@@ -157,9 +157,9 @@ impl<'a> Going<'a> {
             self.writer.restarts(soak.rows())?;
             self.summary.soak = Some(soak.sum(self.started.elapsed().as_secs_f64()));
         }
-        let turn = self.turn(&done.summary);
+        let turn = self.turn(&done.summary.arm, done.summary.repeat);
         let runs = &self.summary.runs;
-        let at = runs.partition_point(|other| self.turn(other) < turn);
+        let at = runs.partition_point(|other| self.turn(&other.arm, other.repeat) < turn);
         self.summary.runs.insert(at, done.summary);
         self.sum_up()?;
         Ok(at)
@@ -176,10 +176,13 @@ impl<'a> Going<'a> {
             folder: job.folder.clone(),
             error: in_one(error),
         };
-        self.summary.failed.push(failed);
+        let turn = self.turn(&failed.arm, failed.repeat);
+        let all = &self.summary.failed;
+        let at = all.partition_point(|other| self.turn(&other.arm, other.repeat) < turn);
+        self.summary.failed.insert(at, failed);
         self.writer.summary(&self.summary)?;
-        // It was pushed just above.
-        Ok(&self.summary.failed[self.summary.failed.len() - 1])
+        // It was put there just above.
+        Ok(&self.summary.failed[at])
     }
 
     /// Summarises all runs.

@@ -96,6 +96,8 @@ pub async fn session(
         let lines = StartLine::places(jobs.len());
         // A folder that can't be written ends the other runs, too.
         let cancel = cancel.child_token();
+        // And so does whoever drops this session.
+        let _guard = cancel.clone().drop_guard();
         let mut running = FuturesUnordered::new();
         for ((turn, job), line) in jobs.into_iter().zip(lines) {
             let (around, cancel, began) = (around.clone(), cancel.clone(), Instant::now());

@@ -39,7 +39,7 @@ pub struct Summary {
     pub complete: bool,
     /// The runs, arms taking turns; where it was continued, those that were done again, too, stand where they belong.
     pub runs: Vec<RunSummary>,
-    /// Runs that failed, in the order they ran; what they had recorded by then is in their folders.
+    /// Runs that failed, in the order of their turns; what they had recorded by then is in their folders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<FailedRun>,
     /// What restarted over time, of a session that goes on for a set time; null for any other.
