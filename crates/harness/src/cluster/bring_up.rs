@@ -269,13 +269,13 @@ pub(super) async fn answers(client: &Client, path: &str) -> Result<(), String> {
     get(client, path).await.map(drop)
 }
 
-/// Waits for the first component that dies. None may while a cluster comes up.
 /// The component whose death caused `error`, if one died: a call to it fails sooner than its end is seen.
 async fn dead_behind(error: ClusterError, supervisor: &Supervisor, logs: &Path) -> ClusterError {
     let death = timeout(5 * POLL, death(supervisor, logs)).await;
     death.unwrap_or(error)
 }
 
+/// Waits for the first component that dies. None may while a cluster comes up.
 async fn death(supervisor: &Supervisor, logs: &Path) -> ClusterError {
     loop {
         if let Some(exit) = supervisor.exits().into_iter().next() {
